@@ -1,0 +1,262 @@
+"""The promise: one immutable value that carries a number and its fine print (SPEC B12, B15, C1-C3, M14).
+
+    dp            whatever the data:      Pr[S | D] ≤ e^ε Pr[S | D'] + δ
+    bdp           people like those:      with confidence 1 − failure, a fraction `coverage` of them has (ε, δ)
+    per-instance  one named record:       (ε, δ) for the data set with that record and the one without
+
+A Bayesian or per-instance ε is never shown as a plain ε and cannot become a float by accident.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Literal
+
+from bayesdp import convert, errors
+
+Notion = Literal["dp", "bdp", "per-instance"]
+Strength = Literal["strong", "weak"]
+Orientation = Literal["absent", "present", "both"]
+Adjacency = Literal["add-remove", "replace-one"]
+Sampling = Literal["poisson", "none", "without-replacement", "with-replacement", "shuffled"]
+
+NOTIONS = ("dp", "bdp", "per-instance")
+STRENGTHS = ("strong", "weak")
+ORIENTATIONS = ("absent", "present", "both")
+ADJACENCIES = ("add-remove", "replace-one")
+SAMPLINGS = ("poisson", "none", "without-replacement", "with-replacement", "shuffled")
+
+_LABEL = {"dp": "DP ε", "bdp": "Bayesian ε", "per-instance": "per-instance ε"}
+_TITLE = {
+    "dp": "Differential privacy, for everybody and whatever the data",
+    "bdp": "Bayesian differential privacy, for people like those in the data",
+    "per-instance": "Per-instance differential privacy, for one record in this one data set",
+}
+_CHANGE = {"add-remove": "adding or removing", "replace-one": "replacing"}
+_SAMPLING = {
+    "poisson": "Poisson sampling",
+    "none": "no sampling",
+    "without-replacement": "batches of fixed size without replacement",
+    "with-replacement": "batches drawn with replacement",
+    "shuffled": "shuffled batches",
+}
+_SIDE = {
+    "absent": " Holds for records outside the training data only.",
+    "present": " Holds for records in the training data only.",
+    "both": "",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guarantee:
+    """(ε, δ) and what they mean: immutable, checked, printable.
+
+    - `notion`: "dp", "bdp" or "per-instance"; `epsilon` may be infinite, which means no guarantee.
+    - `coverage`, `failure`: with confidence 1 − failure the statement holds for this fraction of the
+      distribution (C3, H5). 1 and 0 for "dp".
+    - `strength`: "strong" bounds Pr[loss ≥ ε] (C1), "weak" bounds Pr[S] − e^ε Pr'[S] (C2).
+    - `orientation`: whose loss was bounded: records "absent" from the data, "present", or "both".
+    - `ex_post`: the number was computed along the run that it speaks about (H3).
+    - `assumptions`: sentences; `sensitive`: the number is itself a function of private data.
+    - `delta_split`: how δ and failure were shared out, in words → share, e.g. {"ex-post": 5e-6, "dp": 5e-6}.
+
+    Bad input: any field outside these gets `InputError` naming it.
+    """
+
+    notion: Notion
+    epsilon: float
+    delta: float
+    coverage: float = 1.0
+    failure: float = 0.0
+    strength: Strength = "weak"
+    orientation: Orientation = "both"
+    adjacency: Adjacency = "add-remove"
+    sampling: Sampling = "poisson"
+    ex_post: bool = False
+    assumptions: tuple[str, ...] = ()
+    sensitive: bool = False
+    delta_split: Mapping[str, float] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        def put(name: str, value: object) -> None:
+            object.__setattr__(self, name, value)
+
+        errors.one_of("notion", self.notion, NOTIONS)
+        put("epsilon", float(errors.array("epsilon", self.epsilon, least=0, infinite=True, ndim=0)))
+        for name in ("delta", "coverage", "failure"):
+            put(name, errors.number(name, getattr(self, name), least=0, most=1))
+        errors.one_of("strength", self.strength, STRENGTHS)
+        errors.one_of("orientation", self.orientation, ORIENTATIONS)
+        errors.one_of("adjacency", self.adjacency, ADJACENCIES)
+        errors.one_of("sampling", self.sampling, SAMPLINGS)
+        errors.one_of("ex_post", self.ex_post, (True, False))
+        errors.one_of("sensitive", self.sensitive, (True, False))
+        put("assumptions", _sentences(self.assumptions))
+        put("delta_split", _shares(self.delta_split))
+        if self.notion == "dp" and (self.coverage, self.failure, self.ex_post) != (1, 0, False):
+            raise errors.InputError(
+                'Expected coverage=1, failure=0 and ex_post=False for notion "dp", which holds for everybody, got '
+                f"coverage={self.coverage:g}, failure={self.failure:g} and ex_post={self.ex_post}."
+            )
+
+    @property
+    def label(self) -> str:
+        """What this ε is called: "DP ε", "Bayesian ε" or "per-instance ε"."""
+        return _LABEL[self.notion]
+
+    def attacker_success(self, prior: float = 0.5) -> float:
+        """(π e^ε + (1−π) δ)/(π e^ε + 1−π): see `convert.attacker_success` (B12).
+
+        For "bdp" it speaks for the covered fraction, with the stated confidence. Bad input: π outside (0, 1).
+        """
+        return convert.attacker_success(self.epsilon, self.delta, prior)
+
+    def group(self, k: int) -> Guarantee:
+        """(kε, δ (e^{kε}−1)/(e^ε−1)) for k records together (B15): weak, whatever the strength of this one.
+
+        For "bdp" the k records are covered together with 1 − k(1 − coverage) of the distribution, and the
+        guarantee is assumed for every data set on the way, which an audit of one data set does not show (C21):
+        the result says so. A per-instance guarantee has no group form: the second record joins another data
+        set. Bad input: that, or k not a whole number ≥ 1, gets `InputError`.
+        """
+        if self.notion == "per-instance":
+            raise errors.InputError(
+                "Expected a dp or bdp guarantee for a group, got notion='per-instance', which speaks for one "
+                "record in one data set. Use the dp guarantee."
+            )
+        epsilon, delta = convert.group(self.epsilon, self.delta, k)
+        assumptions = self.assumptions
+        if self.notion == "bdp" and k > 1:
+            assumptions += (
+                "The group bound (C21) takes the guarantee to hold for each of the data sets between the two "
+                "ends, not only for the one that was audited.",
+            )
+        return dataclasses.replace(
+            self,
+            epsilon=epsilon,
+            delta=delta,
+            coverage=max(0.0, 1 - k * (1 - self.coverage)),
+            strength="weak",
+            assumptions=assumptions,
+            delta_split={},
+        )
+
+    def postprocessed(self) -> Guarantee:
+        """The guarantee of anything computed from the output: the same numbers, weak (C1 is not closed, C2 is)."""
+        return dataclasses.replace(self, strength="weak")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as plain JSON values; an infinite ε is the string "inf", which strict JSON can carry."""
+        values = {one.name: getattr(self, one.name) for one in dataclasses.fields(self)}
+        values["epsilon"] = "inf" if math.isinf(self.epsilon) else self.epsilon
+        values["assumptions"] = list(self.assumptions)
+        values["delta_split"] = dict(self.delta_split)
+        return values
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Guarantee:
+        """The inverse of `to_dict`. Missing or unknown keys and bad values get `InputError`."""
+        expected = {one.name for one in dataclasses.fields(cls)}
+        if not isinstance(values, Mapping) or set(values) != expected:
+            got = sorted(values) if isinstance(values, Mapping) else values
+            raise errors.refuse(
+                "guarantee", got, f"to be a mapping with the keys {', '.join(sorted(expected))}"
+            )
+        epsilon = values["epsilon"]
+        return cls(**{**values, "epsilon": math.inf if epsilon == "inf" else epsilon})
+
+    def __reduce__(self) -> tuple[Callable[[dict[str, Any]], Guarantee], tuple[dict[str, Any]]]:
+        return Guarantee.from_dict, (self.to_dict(),)
+
+    def __float__(self) -> float:
+        if self.notion != "dp":
+            name = "Bayesian" if self.notion == "bdp" else "per-instance"
+            raise TypeError(f"a {name} ε is not a DP ε; use .epsilon if you mean it")
+        return self.epsilon
+
+    def __format__(self, spec: str) -> str:
+        """Plain: the sentence. With a number's format such as ".2f": the labelled number, "Bayesian ε = 0.31"."""
+        if not spec:
+            return str(self)
+        return f"{self.label} = {format(self.epsilon, spec)}"
+
+    def __str__(self) -> str:
+        return f"{_TITLE[self.notion]}: {self._claim()}{_SIDE[self.orientation]}{self._print()}"
+
+    def _claim(self) -> str:
+        if math.isinf(self.epsilon) or self.delta == 1 or self.coverage == 0:
+            return f"no guarantee ({self.label} {'is infinite' if math.isinf(self.epsilon) else 'says nothing'})."
+        for_whom = ""
+        if self.notion == "bdp":
+            for_whom = f"for at least {_percent(self.coverage)} of the people that the data were drawn from, "
+        if self.failure > 0:
+            for_whom = f"with confidence {_percent(1 - self.failure)}, {for_whom}"
+        record = "that record" if self.notion == "per-instance" else "any one record"
+        if self.notion == "bdp":
+            record = "the person's record"
+        if self.strength == "strong":
+            effect = f"gives away a privacy loss of {self.label} = {_up(self.epsilon)} or more with probability at most"
+            effect += f" δ = {self.delta:g}"
+        else:
+            effect = (
+                f"changes the chance of any outcome at most by the factor e^ε and by δ, where {self.label} = "
+            )
+            effect += f"{_up(self.epsilon)} and δ = {self.delta:g}"
+        success = math.ceil(self.attacker_success() * 1000) / 10
+        return (
+            f"{for_whom}{_CHANGE[self.adjacency]} {record} {effect}. "
+            f"Who starts undecided can then be right about that record at most {success:g} % of the time."
+        )
+
+    def _print(self) -> str:
+        when = (
+            "ex-post: computed along this run, for this run"
+            if self.ex_post
+            else "a priori: fixed before the run"
+        )
+        words = f" ({when}; {self.adjacency} adjacency; {_SAMPLING[self.sampling]}; {self.strength} form.)"
+        if self.sensitive:
+            words += " Sensitive: this number depends on private data; do not publish it."
+        return words
+
+
+def _sentences(value: object) -> tuple[str, ...]:
+    if (
+        isinstance(value, str)
+        or not isinstance(value, tuple | list)
+        or not all(isinstance(v, str) for v in value)
+    ):
+        raise errors.refuse("assumptions", value, "to be a tuple of sentences")
+    return tuple(value)
+
+
+def _shares(value: object) -> Mapping[str, float]:
+    if not isinstance(value, Mapping) or not all(isinstance(word, str) for word in value):
+        raise errors.refuse("delta_split", value, "to be a mapping of words to shares of δ")
+    shares = {w: errors.number(f"delta_split[{w!r}]", share, least=0, most=1) for w, share in value.items()}
+    return MappingProxyType(shares)
+
+
+def _up(value: float) -> str:
+    """Four significant digits, never below the value: a printed ε may not promise more than the number."""
+    if value == 0:
+        return "0"
+    scale = 10.0 ** (math.floor(math.log10(value)) - 3)
+    # A value that already has four digits must not be pushed to the next by its binary rounding.
+    return f"{math.ceil(value / scale * (1 - 1e-12)) * scale:.12g}"
+
+
+def _percent(share: float) -> str:
+    """A share as a percentage, rounded down and never to 100 % unless it is."""
+    digits = 3
+    while (
+        share < 1
+        and digits < 14
+        and math.floor(share * 10**digits) * 10.0**-digits < share - (1 - share) / 10
+    ):
+        digits += 1
+    return f"{math.floor(share * 10**digits + 1e-9) / 10 ** (digits - 2):.12g} %"

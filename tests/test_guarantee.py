@@ -1,0 +1,207 @@
+"""The promise: checked, immutable, readable, never a bare number by accident."""
+
+import copy
+import dataclasses
+import itertools
+import json
+import math
+import pickle
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bayesdp import convert
+from bayesdp.errors import InputError
+from bayesdp.guarantee import (
+    ADJACENCIES,
+    NOTIONS,
+    ORIENTATIONS,
+    SAMPLINGS,
+    STRENGTHS,
+    Guarantee,
+)
+
+KEYS = (
+    "notion epsilon delta coverage failure strength orientation adjacency sampling ex_post assumptions sensitive"
+).split()
+
+DP = Guarantee(
+    notion="dp", epsilon=1.8282436, delta=1e-5, assumptions=("Noise is fresh.",), delta_split={"dp": 1e-5}
+)
+BDP = Guarantee(
+    notion="bdp",
+    epsilon=0.31234,
+    delta=1e-5,
+    coverage=0.9,
+    failure=1e-6,
+    strength="strong",
+    ex_post=True,
+    sensitive=True,
+)
+MINE = Guarantee(
+    notion="per-instance", epsilon=0.5, delta=1e-6, ex_post=True, sensitive=True, orientation="present"
+)
+PROBABILITIES = st.floats(0, 1)
+
+
+@st.composite
+def guarantees(draw):
+    notion = draw(st.sampled_from(NOTIONS))
+    return Guarantee(
+        notion=notion,
+        epsilon=draw(st.floats(0, 1e6) | st.just(math.inf)),
+        delta=draw(PROBABILITIES),
+        coverage=1.0 if notion == "dp" else draw(PROBABILITIES),
+        failure=0.0 if notion == "dp" else draw(PROBABILITIES),
+        strength=draw(st.sampled_from(STRENGTHS)),
+        orientation=draw(st.sampled_from(ORIENTATIONS)),
+        adjacency=draw(st.sampled_from(ADJACENCIES)),
+        sampling=draw(st.sampled_from(SAMPLINGS)),
+        ex_post=notion != "dp" and draw(st.booleans()),
+        assumptions=tuple(draw(st.lists(st.text(max_size=20), max_size=3))),
+        sensitive=draw(st.booleans()),
+        delta_split=draw(st.dictionaries(st.text(max_size=5), PROBABILITIES, max_size=3)),
+    )
+
+
+@given(guarantees())
+def test_round_trip_through_strict_json(guarantee):
+    text = json.dumps(guarantee.to_dict(), allow_nan=False)
+    back = Guarantee.from_dict(json.loads(text))
+    assert back == guarantee
+    assert hash(back) == hash(guarantee)
+    assert pickle.loads(pickle.dumps(guarantee)) == copy.deepcopy(guarantee) == guarantee
+
+
+@given(guarantees())
+def test_every_guarantee_prints_and_never_rounds_in_its_own_favour(guarantee):
+    text = str(guarantee)
+    assert guarantee.adjacency in text
+    assert ("do not publish" in text) == guarantee.sensitive
+    assert ("ex-post" in text) == guarantee.ex_post
+    if guarantee.notion != "dp":
+        assert not re.search(r"(?<!Bayesian )(?<!per-instance )ε = ", text)
+    shown = re.search(r"ε = ([0-9.e+-]+?)(?=[ .] ?[a-zA-Zδ]| or)", text)
+    if "no guarantee" in text:
+        assert math.isinf(guarantee.epsilon) or guarantee.delta == 1 or guarantee.coverage == 0
+    else:
+        assert shown is not None
+        assert float(shown[1]) >= guarantee.epsilon * (1 - 1e-11)
+
+
+def test_keys_and_infinity():
+    assert list(DP.to_dict()) == [*KEYS, "delta_split"]
+    assert dataclasses.replace(DP, epsilon=math.inf).to_dict()["epsilon"] == "inf"
+    assert Guarantee.from_dict({**DP.to_dict(), "epsilon": math.inf}).epsilon == math.inf
+
+
+def test_immutable():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        DP.epsilon = 0.0
+    with pytest.raises(TypeError):
+        DP.delta_split["dp"] = 0.0
+
+
+def test_float_is_for_dp_only():
+    assert float(DP) == 1.8282436
+    for other, name in ((BDP, "Bayesian"), (MINE, "per-instance")):
+        with pytest.raises(TypeError, match=f"a {name} ε is not a DP ε; use .epsilon if you mean it"):
+            float(other)
+        with pytest.raises(TypeError):
+            math.sqrt(other)
+
+
+def test_sentences():
+    assert str(DP).startswith(
+        "Differential privacy, for everybody and whatever the data: adding or removing any one"
+    )
+    assert "DP ε = 1.829 and δ = 1e-05" in str(DP)
+    assert "a priori" in str(DP)
+    text = str(BDP)
+    for words in (
+        "people like those in the data",
+        "with confidence 99.9999 %, for at least 90 % of the people",
+        "Bayesian ε = 0.3124",
+        "probability at most δ = 1e-05",
+        "ex-post",
+        "do not publish",
+    ):
+        assert words in text
+    assert "one record in this one data set" in str(MINE)
+    assert "records in the training data only" in str(MINE)
+    assert "per-instance ε = 0.5 " in str(MINE)
+    nothing = dataclasses.replace(DP, epsilon=math.inf)
+    assert "no guarantee (DP ε is infinite)" in str(nothing)
+
+
+@pytest.mark.parametrize(
+    ("share", "words"), [(0.993, "99.3 %"), (2 / 3, "66.6 %"), (1 - 1e-9, "99.9999999 %")]
+)
+def test_coverage_is_rounded_down(share, words):
+    assert f"at least {words} of" in str(dataclasses.replace(BDP, coverage=share))
+
+
+def test_formats():
+    assert f"{BDP:.2f}" == "Bayesian ε = 0.31"
+    assert f"{MINE:.1f}" == "per-instance ε = 0.5"
+    assert f"{DP:.3f}" == "DP ε = 1.828"
+    assert f"{DP}" == str(DP)
+
+
+def test_attacker_group_and_postprocessing():
+    assert DP.attacker_success() == convert.attacker_success(DP.epsilon, DP.delta)
+    assert BDP.attacker_success(0.1) == convert.attacker_success(BDP.epsilon, BDP.delta, 0.1)
+    pair = DP.group(2)
+    assert (pair.epsilon, pair.delta) == convert.group(DP.epsilon, DP.delta, 2)
+    assert pair.strength == BDP.group(2).strength == BDP.postprocessed().strength == "weak"
+    assert BDP.group(2).coverage == pytest.approx(0.8)
+    assert BDP.group(2).failure == BDP.failure
+    assert any("C21" in sentence for sentence in BDP.group(2).assumptions)
+    assert BDP.postprocessed().epsilon == BDP.epsilon
+    with pytest.raises(InputError, match="per-instance"):
+        MINE.group(2)
+    with pytest.raises(InputError, match="k"):
+        DP.group(0)
+
+
+BAD = [
+    ("notion", "DP"),
+    ("epsilon", -1.0),
+    ("epsilon", math.nan),
+    ("epsilon", "big"),
+    ("epsilon", [1.0, 2.0]),
+    ("delta", 1.5),
+    ("delta", math.nan),
+    ("coverage", -0.1),
+    ("coverage", 0.9),  # dp holds for everybody
+    ("failure", 2),
+    ("strength", "medium"),
+    ("orientation", "left"),
+    ("adjacency", "hamming"),
+    ("sampling", "cunning"),
+    ("ex_post", 1),
+    ("ex_post", True),  # dp is a priori
+    ("assumptions", "one sentence"),
+    ("assumptions", (1, 2)),
+    ("sensitive", "yes"),
+    ("delta_split", {"dp": -1}),
+    ("delta_split", {1: 0.5}),
+    ("delta_split", [0.5]),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), BAD, ids=itertools.count())
+def test_bad_fields(name, value):
+    with pytest.raises(InputError, match=name):
+        dataclasses.replace(DP, **{name: value})
+    with pytest.raises(InputError, match=name):
+        Guarantee.from_dict({**DP.to_dict(), name: value})
+
+
+def test_bad_dicts():
+    values = DP.to_dict()
+    for bad in ({}, {**values, "extra": 1}, {k: v for k, v in values.items() if k != "delta"}, [1], None):
+        with pytest.raises(InputError, match="guarantee"):
+            Guarantee.from_dict(bad)
