@@ -26,7 +26,7 @@ CONVERSIONS = ("hockey-stick", "tail")
 def epsilon(costs: Any, orders: Any, delta: float, conversion: Conversion = "hockey-stick") -> Any:
     """ε = min over orders of cost/λ + log(λ/α) − log(δα)/λ, or of (cost + log(1/δ))/λ with "tail" (B10).
 
-    `costs` is (..., orders); the answer has the leading shape (a float for one curve), is never below 0 and is
+    `costs` is (..., orders); the answer has the leading shape (a float for one curve), is never below 0, and
     infinite where every order is. Guarantee: (ε, δ) holds for anything whose cost is at most `costs`, orders
     and δ being fixed beforehand. An order picked from data must be paid for by whoever picked it (C12, H12).
 
@@ -65,9 +65,7 @@ def best_order(
     return np.asarray(orders, dtype=np.float64)[values.argmin(axis=-1)][()]
 
 
-def epsilon_per_order(
-    costs: Any, orders: Any, delta: float, conversion: Conversion = "hockey-stick"
-) -> Array:
+def epsilon_per_order(costs: Any, orders: Any, delta: float, conversion: Conversion = "hockey-stick") -> Array:
     """The ε of every single order (B10), shape of `costs`; may be negative. `epsilon` is their minimum."""
     costs, orders = _curve(costs, orders, conversion)
     log_delta = math.log(errors.probability("delta", delta))
@@ -76,9 +74,7 @@ def epsilon_per_order(
     return np.asarray(costs / rate - log_delta / rate + gain)
 
 
-def log_delta_per_order(
-    costs: Any, orders: Any, epsilon: float, conversion: Conversion = "hockey-stick"
-) -> Array:
+def log_delta_per_order(costs: Any, orders: Any, epsilon: float, conversion: Conversion = "hockey-stick") -> Array:
     """The log δ of every single order (B10), shape of `costs`; may be positive. `delta` is their minimum."""
     costs, orders = _curve(costs, orders, conversion)
     epsilon = errors.number("epsilon", epsilon, least=0)

@@ -25,9 +25,7 @@ class InputError(ValueError):
 
 def refuse(name: str, value: object, expected: str, hint: str = "") -> InputError:
     """The error for argument `name`; `hint` is the next step for the reader."""
-    return InputError(
-        f"Expected {name} {expected}, got {name}={_show(value)}." + (f" {hint}" if hint else "")
-    )
+    return InputError(f"Expected {name} {expected}, got {name}={_show(value)}." + (f" {hint}" if hint else ""))
 
 
 def number(
@@ -101,9 +99,7 @@ def array(
         where = np.unravel_index(int(np.argmin(good)), result.shape)
         at = f"{name}[{', '.join(map(str, where))}]" if result.ndim else name
         bad = result[where]
-        raise InputError(
-            f"Expected {name} {expected}, got {at}={_show(float(bad))}." + (f" {hint}" if hint else "")
-        )
+        raise InputError(f"Expected {name} {expected}, got {at}={_show(float(bad))}." + (f" {hint}" if hint else ""))
     return result
 
 
@@ -117,9 +113,7 @@ def one_of(name: str, value: T, options: Iterable[T]) -> T:
 
 def rate(name: str, value: Any) -> float:
     """A Poisson sampling rate in [0, 1]."""
-    return number(
-        name, value, least=0, most=1, hint="A sampling rate is the chance that a record enters a step."
-    )
+    return number(name, value, least=0, most=1, hint="A sampling rate is the chance that a record enters a step.")
 
 
 def noise(name: str, value: Any) -> float:
@@ -134,9 +128,7 @@ def probability(name: str, value: Any) -> float:
 
 def orders(name: str, value: Any) -> Array:
     """Rényi orders α > 1 as a sorted one-dimensional array without repeats."""
-    result = array(
-        name, np.atleast_1d(np.asarray(value)) if not isinstance(value, str) else value, above=1, ndim=1
-    )
+    result = array(name, np.atleast_1d(np.asarray(value)) if not isinstance(value, str) else value, above=1, ndim=1)
     return np.unique(result)
 
 

@@ -1,7 +1,7 @@
 """The promise: one immutable value that carries a number and its fine print (SPEC B12, B15, C1-C3, M14).
 
     dp            whatever the data:      Pr[S | D] ≤ e^ε Pr[S | D'] + δ
-    bdp           people like those:      with confidence 1 − failure, a fraction `coverage` of them has (ε, δ)
+    bdp           people like those:      with confidence 1 − failure, a share `coverage` of them has (ε, δ)
     per-instance  one named record:       (ε, δ) for the data set with that record and the one without
 
 A Bayesian or per-instance ε is never shown as a plain ε and cannot become a float by accident.
@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from bayesdp import convert, errors
 
@@ -24,11 +24,11 @@ Orientation = Literal["absent", "present", "both"]
 Adjacency = Literal["add-remove", "replace-one"]
 Sampling = Literal["poisson", "none", "without-replacement", "with-replacement", "shuffled"]
 
-NOTIONS = ("dp", "bdp", "per-instance")
-STRENGTHS = ("strong", "weak")
-ORIENTATIONS = ("absent", "present", "both")
-ADJACENCIES = ("add-remove", "replace-one")
-SAMPLINGS = ("poisson", "none", "without-replacement", "with-replacement", "shuffled")
+NOTIONS: tuple[Notion, ...] = get_args(Notion)
+STRENGTHS: tuple[Strength, ...] = get_args(Strength)
+ORIENTATIONS: tuple[Orientation, ...] = get_args(Orientation)
+ADJACENCIES: tuple[Adjacency, ...] = get_args(Adjacency)
+SAMPLINGS: tuple[Sampling, ...] = get_args(Sampling)
 
 _LABEL = {"dp": "DP ε", "bdp": "Bayesian ε", "per-instance": "per-instance ε"}
 _TITLE = {
@@ -57,7 +57,8 @@ class Guarantee:
 
     - `notion`: "dp", "bdp" or "per-instance"; `epsilon` may be infinite, which means no guarantee.
     - `coverage`, `failure`: with confidence 1 − failure the statement holds for this fraction of the
-      distribution (C3, H5). 1 and 0 for "dp".
+      distribution (C3, H5). 1 and 0 for "dp". A coverage of None ("bdp" only) is the joint statement of C1
+      and C2: δ is over people and runs together, and no fraction is singled out.
     - `strength`: "strong" bounds Pr[loss ≥ ε] (C1), "weak" bounds Pr[S] − e^ε Pr'[S] (C2).
     - `orientation`: whose loss was bounded: records "absent" from the data, "present", or "both".
     - `ex_post`: the number was computed along the run that it speaks about (H3).
@@ -70,7 +71,7 @@ class Guarantee:
     notion: Notion
     epsilon: float
     delta: float
-    coverage: float = 1.0
+    coverage: float | None = 1.0
     failure: float = 0.0
     strength: Strength = "weak"
     orientation: Orientation = "both"
@@ -88,7 +89,8 @@ class Guarantee:
         errors.one_of("notion", self.notion, NOTIONS)
         put("epsilon", float(errors.array("epsilon", self.epsilon, least=0, infinite=True, ndim=0)))
         for name in ("delta", "coverage", "failure"):
-            put(name, errors.number(name, getattr(self, name), least=0, most=1))
+            if name != "coverage" or self.coverage is not None or self.notion != "bdp":
+                put(name, errors.number(name, getattr(self, name), least=0, most=1))
         errors.one_of("strength", self.strength, STRENGTHS)
         errors.one_of("orientation", self.orientation, ORIENTATIONS)
         errors.one_of("adjacency", self.adjacency, ADJACENCIES)
@@ -99,8 +101,8 @@ class Guarantee:
         put("delta_split", _shares(self.delta_split))
         if self.notion == "dp" and (self.coverage, self.failure, self.ex_post) != (1, 0, False):
             raise errors.InputError(
-                'Expected coverage=1, failure=0 and ex_post=False for notion "dp", which holds for everybody, got '
-                f"coverage={self.coverage:g}, failure={self.failure:g} and ex_post={self.ex_post}."
+                'Expected coverage=1, failure=0 and ex_post=False for notion "dp", a promise to all, got '
+                f"coverage={self.coverage}, failure={self.failure:g} and ex_post={self.ex_post}."
             )
 
     @property
@@ -119,8 +121,8 @@ class Guarantee:
         """(kε, δ (e^{kε}−1)/(e^ε−1)) for k records together (B15): weak, whatever the strength of this one.
 
         For "bdp" the k records are covered together with 1 − k(1 − coverage) of the distribution, and the
-        guarantee is assumed for every data set on the way, which an audit of one data set does not show (C21):
-        the result says so. A per-instance guarantee has no group form: the second record joins another data
+        guarantee is assumed for every data set on the way, which an audit of one does not show (C21): the
+        result says so. A per-instance guarantee has no group form: the second record joins another data
         set. Bad input: that, or k not a whole number ≥ 1, gets `InputError`.
         """
         if self.notion == "per-instance":
@@ -139,14 +141,14 @@ class Guarantee:
             self,
             epsilon=epsilon,
             delta=delta,
-            coverage=max(0.0, 1 - k * (1 - self.coverage)),
+            coverage=None if self.coverage is None else max(0.0, 1 - k * (1 - self.coverage)),
             strength="weak",
             assumptions=assumptions,
             delta_split={},
         )
 
     def postprocessed(self) -> Guarantee:
-        """The guarantee of anything computed from the output: the same numbers, weak (C1 is not closed, C2 is)."""
+        """The guarantee of whatever is computed from the output: the same numbers, but weak (C1, C2)."""
         return dataclasses.replace(self, strength="weak")
 
     def to_dict(self) -> dict[str, Any]:
@@ -163,9 +165,7 @@ class Guarantee:
         expected = {one.name for one in dataclasses.fields(cls)}
         if not isinstance(values, Mapping) or set(values) != expected:
             got = sorted(values) if isinstance(values, Mapping) else values
-            raise errors.refuse(
-                "guarantee", got, f"to be a mapping with the keys {', '.join(sorted(expected))}"
-            )
+            raise errors.refuse("guarantee", got, f"to be a mapping with the keys {', '.join(sorted(expected))}")
         epsilon = values["epsilon"]
         return cls(**{**values, "epsilon": math.inf if epsilon == "inf" else epsilon})
 
@@ -179,7 +179,7 @@ class Guarantee:
         return self.epsilon
 
     def __format__(self, spec: str) -> str:
-        """Plain: the sentence. With a number's format such as ".2f": the labelled number, "Bayesian ε = 0.31"."""
+        """Plain: the sentence. With a number's format such as ".2f": with its label, "Bayesian ε = 0.31"."""
         if not spec:
             return str(self)
         return f"{self.label} = {format(self.epsilon, spec)}"
@@ -189,9 +189,12 @@ class Guarantee:
 
     def _claim(self) -> str:
         if math.isinf(self.epsilon) or self.delta == 1 or self.coverage == 0:
-            return f"no guarantee ({self.label} {'is infinite' if math.isinf(self.epsilon) else 'says nothing'})."
+            why = "is infinite" if math.isinf(self.epsilon) else "says nothing"
+            return f"no guarantee ({self.label} {why})."
         for_whom = ""
-        if self.notion == "bdp":
+        if self.notion == "bdp" and self.coverage is None:
+            for_whom = "with people and runs drawn together, "
+        elif self.notion == "bdp" and self.coverage is not None:
             for_whom = f"for at least {_percent(self.coverage)} of the people that the data were drawn from, "
         if self.failure > 0:
             for_whom = f"with confidence {_percent(1 - self.failure)}, {for_whom}"
@@ -199,12 +202,10 @@ class Guarantee:
         if self.notion == "bdp":
             record = "the person's record"
         if self.strength == "strong":
-            effect = f"gives away a privacy loss of {self.label} = {_up(self.epsilon)} or more with probability at most"
-            effect += f" δ = {self.delta:g}"
+            effect = f"gives away a privacy loss of {self.label} = {_up(self.epsilon)} or more with probability "
+            effect += f"at most δ = {self.delta:g}"
         else:
-            effect = (
-                f"changes the chance of any outcome at most by the factor e^ε and by δ, where {self.label} = "
-            )
+            effect = f"changes the chance of any outcome at most by the factor e^ε and by δ, where {self.label} = "
             effect += f"{_up(self.epsilon)} and δ = {self.delta:g}"
         success = math.ceil(self.attacker_success() * 1000) / 10
         return (
@@ -213,11 +214,7 @@ class Guarantee:
         )
 
     def _print(self) -> str:
-        when = (
-            "ex-post: computed along this run, for this run"
-            if self.ex_post
-            else "a priori: fixed before the run"
-        )
+        when = "ex-post: computed along this run, for this run" if self.ex_post else "a priori: fixed before the run"
         words = f" ({when}; {self.adjacency} adjacency; {_SAMPLING[self.sampling]}; {self.strength} form.)"
         if self.sensitive:
             words += " Sensitive: this number depends on private data; do not publish it."
@@ -225,11 +222,7 @@ class Guarantee:
 
 
 def _sentences(value: object) -> tuple[str, ...]:
-    if (
-        isinstance(value, str)
-        or not isinstance(value, tuple | list)
-        or not all(isinstance(v, str) for v in value)
-    ):
+    if isinstance(value, str) or not isinstance(value, tuple | list) or not all(isinstance(v, str) for v in value):
         raise errors.refuse("assumptions", value, "to be a tuple of sentences")
     return tuple(value)
 
@@ -253,10 +246,6 @@ def _up(value: float) -> str:
 def _percent(share: float) -> str:
     """A share as a percentage, rounded down and never to 100 % unless it is."""
     digits = 3
-    while (
-        share < 1
-        and digits < 14
-        and math.floor(share * 10**digits) * 10.0**-digits < share - (1 - share) / 10
-    ):
+    while share < 1 and digits < 14 and math.floor(share * 10**digits) * 10.0**-digits < share - (1 - share) / 10:
         digits += 1
     return f"{math.floor(share * 10**digits + 1e-9) / 10 ** (digits - 2):.12g} %"

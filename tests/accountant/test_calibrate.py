@@ -44,7 +44,7 @@ def test_printed_noise(epsilon, q, steps, engine, noise):
     st.sampled_from(["rdp", "moments", "advanced"]),
     st.sampled_from(["add-remove", "replace-one"]),
 )
-@settings(max_examples=8)
+@settings(max_examples=6)
 def test_never_overshoots(epsilon, delta, q, steps, engine, adjacency):
     kind = {"engine": engine, "adjacency": adjacency}
     z = noise_for(epsilon, delta, sampling_rate=q, steps=steps, **kind)
@@ -95,7 +95,7 @@ def test_out_of_reach_says_what_is_within():
         noise_for(1e-6, 1e-5, sampling_rate=0.1, steps=10, engine="moments")
     with pytest.raises(InputError, match=r"epsilon=0.1 at delta=1e-05.*\(1\) .* is spent"):
         steps_for(0.1, 1e-5, noise_multiplier=0.5, sampling_rate=0.5, engine="rdp")
-    with pytest.raises(InputError, match="epsilon=0.001"):
+    with pytest.raises(InputError, match=r"epsilon=0\.001"):
         rate_for(1e-3, 1e-5, noise_multiplier=0.5, steps=5, engine="moments")
 
 

@@ -209,3 +209,11 @@ def test_hockey_stick_over_the_whole_line():
 def test_bad_input_is_refused(call, word):
     with pytest.raises(InputError, match=word):
         call()
+
+
+def test_chunked_and_whole_evaluation_agree():
+    # M13
+    old, new, orders = np.geomspace(1e-3, 50, 90), np.geomspace(20, 1e-2, 90), np.array([1.3, 4, 200])
+    whole = replace_one.cost(old, new, orders, sampling_rate=0.03)
+    single = [replace_one.cost(a, b, orders, sampling_rate=0.03) for a, b in zip(old, new, strict=True)]
+    assert whole == pytest.approx(np.array(single), rel=1e-14)

@@ -2,8 +2,8 @@
 
     noise_for:  min { z : ε(z) ≤ ε },   steps_for:  max { T : ε(T) ≤ ε },   rate_for:  max { q : ε(q) ≤ ε }
 
-What is returned was itself accounted for and kept the promise: a calibration may be loose by its tolerance, it
-never overshoots.
+What is returned was itself accounted for and kept the promise: a calibration may be loose by its tolerance,
+it never overshoots.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ def noise_for(
     engine: Engine = "pld",
     adjacency: Adjacency = "add-remove",
 ) -> float:
-    """z = min { z : ε(z, q, T; δ) ≤ ε }, to 1e-4 relative and never below it; at least 1e-3.
+    """Noise z = min { z : ε(z, q, T; δ) ≤ ε }, to 1e-4 relative and never below it; at least 1e-3.
 
-    Guarantee: `steps` steps with this noise multiplier and rate are (ε, δ)-DP by the same engine. Bad input, and
-    an ε that no noise reaches (orders end somewhere: some log(1/δ)/λ is always left), get `InputError`.
+    Guarantee: `steps` steps with this noise multiplier and rate are (ε, δ)-DP by the same engine. Bad input,
+    and an ε that no noise reaches (orders end somewhere: some log(1/δ)/λ is always left), get `InputError`.
     """
     epsilon, delta = _target(epsilon, delta)
     q = errors.rate("sampling_rate", sampling_rate)
@@ -58,13 +58,11 @@ def noise_for(
     return calibrate_noise(make, epsilon, delta, start=start)
 
 
-def calibrate_noise(
-    make: Callable[[float], Accountant], epsilon: float, delta: float, *, start: float = 1.0
-) -> float:
-    """x = min { x : make(x).epsilon(δ) ≤ ε } where ε falls in x: a noise, or the scale of a whole schedule.
+def calibrate_noise(make: Callable[[float], Accountant], epsilon: float, delta: float, *, start: float = 1.0) -> float:
+    """Scale x = min { x : make(x).epsilon(δ) ≤ ε } where ε falls in x: a noise, or that of a whole schedule.
 
-    The search begins at `start` and stays between 1e-3 and 1e9. Guarantee as for `noise_for`. An ε out of reach
-    gets `InputError` that says what is within it.
+    The search begins at `start` and stays between 1e-3 and 1e9. Guarantee as for `noise_for`. An ε out of
+    reach gets `InputError` that says what is within it.
     """
     epsilon, delta = _target(epsilon, delta)
     start = errors.number("start", start, least=_NOISE[0], most=_NOISE[1])
@@ -80,7 +78,7 @@ def rate_for(
     engine: Engine = "pld",
     adjacency: Adjacency = "add-remove",
 ) -> float:
-    """q = max { q ≤ 1 : ε(z, q, T; δ) ≤ ε }, to 1e-4 relative and never above it.
+    """Rate q = max { q ≤ 1 : ε(z, q, T; δ) ≤ ε }, to 1e-4 relative and never above it.
 
     Bad input, and an ε that no rate down to 1e-12 keeps, get `InputError`.
     """
@@ -108,8 +106,8 @@ def steps_for(
 ) -> int:
     """T = max { T : ε(z, q, T; δ) ≤ ε }: T + 1 steps spend more (2^50 is the most that is tried).
 
-    Bad input, a rate of 0 (no number of steps spends anything), or a first step that spends more than ε already
-    get `InputError`.
+    Bad input, a rate of 0 (no number of steps spends anything), or a first step that spends more than ε
+    already get `InputError`.
     """
     epsilon, delta = _target(epsilon, delta)
     z = errors.noise("noise_multiplier", noise_multiplier)
@@ -150,15 +148,16 @@ def _farthest(
     spends = cache(spends)
     keeps = spends(start) <= epsilon
     x, factor = start, 1.25
-    # Walk from the start in growing strides, towards the worst while the promise is kept, else towards the best.
+    # Walk in growing strides: towards the worst while the promise is kept, else towards the best.
     while (spends(x) <= epsilon) == keeps:
         end = worst if keeps else best
         if x == end:
             if keeps:
                 return x
             raise InputError(
-                f"Expected an epsilon within reach, got epsilon={epsilon:g} at delta={delta:g}: at the best that can "
-                f"be set ({x:.4g}) {spends(x):.4g} is spent. More noise, a larger delta or another engine goes lower."
+                f"Expected an epsilon within reach, got epsilon={epsilon:g} at delta={delta:g}: at the best "
+                f"that can be set ({x:.4g}) {spends(x):.4g} is spent. More noise, a larger delta or another "
+                "engine goes lower."
             )
         previous = x
         x = min(x * factor, end) if end > x else max(x / factor, end)
@@ -169,13 +168,11 @@ def _farthest(
     return _close_in(spends, epsilon, good, bad, whole)
 
 
-def _close_in(
-    spends: Callable[[float], float], epsilon: float, good: float, bad: float, whole: bool
-) -> float:
+def _close_in(spends: Callable[[float], float], epsilon: float, good: float, bad: float, whole: bool) -> float:
     """Narrow the bracket to the tolerance, or to neighbouring whole numbers; `good` always keeps the promise.
 
-    log ε is nearly linear in log x, so the next point is the straight line's crossing, taken half a tolerance short
-    of it and then half past it, which closes the bracket; bisection where that makes no headway.
+    log ε is nearly linear in log x, so the next point is the straight line's crossing, taken half a tolerance
+    short of it and then half past it, which closes the bracket; bisection where that makes no headway.
     """
     idle = 0
     while abs(good - bad) > 1 if whole else abs(math.log(good / bad)) > _TOLERANCE:

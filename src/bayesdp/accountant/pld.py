@@ -1,9 +1,9 @@
 """The privacy loss distribution of a fixed run, by dp-accounting (SPEC B9, B11, H10).
 
-    δ(ε) = E[(1 − e^{ε−L})₊],   L the loss of the whole run: losses of the steps add, their laws convolve by FFT
+    δ(ε) = E[(1 − e^{ε−L})₊],   L the loss of the run: losses of the steps add, their laws convolve by FFT
 
 add-remove:   both directions are composed apart and the larger answer counts (B11)
-replace-one:  the pair with shifts +1/z and −1/z dominates (H10); x → −x swaps its two sides, so one direction is both
+replace-one:  the pair with shifts ±1/z dominates (H10); x → −x swaps its two sides: one direction is both
 
 Discretisation is pessimistic (connect-the-dots). What is left to decide here is the width of the grid, and
 how much of δ the rounding of the FFT may have used up.
@@ -28,10 +28,10 @@ RELATIONS = {
 _USUAL = 1e-4
 _SHARE = 0.01
 """How much rounding may add to the variance of the loss; ε moves by about a tenth of that share."""
-_STEP_POINTS, _RUN_POINTS = 2**18, 2**20
-"""Grid points that one step, and the whole run, may take."""
+_POINTS = 2**18
+"""Grid points up to the largest loss of one step, and up to the ε of the run."""
 _ROUNDING = 1e-16
-"""Mass that the FFT may misplace per composed step: three times what was seen beside exact Gaussians (≤ 10⁶ steps)."""
+"""Mass that the FFT may misplace per composed step: three times what was seen in 10⁶ steps."""
 _COARSEST = 10.0
 
 
@@ -54,16 +54,17 @@ def delta(history: History, adjacency: str, epsilon: float, width: float) -> flo
 
 
 def grid_width(history: History, adjacency: str, variance: float, reach: float) -> float:
-    """Width of the loss grid: 1e-4, or a tenth, hundredth … where many steps of little loss would drown in it.
+    """Width of the loss grid: 1e-4, or a tenth, hundredth … where many steps of little loss would drown.
 
-    n roundings to a grid of width h add up to n h² to the variance of the loss (about Σ D_2, given as `variance`), so
+    n roundings to a grid of width h add up to n h² to the variance of the loss (about Σ D_2: `variance`), so
     h shrinks until that is a hundredth. It grows again where a loss as large as one step's tail or as
-    `reach`, a bound on ε, would need too many points. Pessimistic at any width; infinite where only that is left.
+    `reach`, a bound on ε, would need too many points. Pessimistic at any width; infinite where only
+    that would be left.
     """
     width = _USUAL
     while variance > 0 and _roundings(history) * width**2 > _SHARE * variance:
         width /= 10
-    width = max(width, max(_tail(run, adjacency) for run in history) / _STEP_POINTS, reach / _RUN_POINTS)
+    width = max(width, max(_tail(run, adjacency) for run in history) / _POINTS, reach / _POINTS)
     drowned = _roundings(history) * width**2 > 10 * variance
     return math.inf if drowned else width
 

@@ -2,7 +2,7 @@
 
     cost(α) = Σ_runs steps · (α−1) D_α(step),      ε(δ) = min over α of the conversion of cost(α)
 
-add-remove:   D_α of the subsampled Gaussian with shift 1/z (the remove direction bounds the add direction, B6)
+add-remove:   D_α of the subsampled Gaussian with shift 1/z (the remove direction bounds the other, B6)
 replace-one:  D_α of the pair with shifts +1/z and −1/z, which dominates every other pair (H10)
 
 Any order gives a valid bound, so the search may be greedy: its result can be loose, never wrong.
@@ -42,7 +42,6 @@ GRID: Array = np.concatenate([np.arange(11, 110) / 10, np.arange(11, 64), 2.0 **
 _FINE = 63.0
 """Up to here the grid is dense; from here, and below its first order, the search goes on by itself."""
 _LARGEST_SHIFT = 1e6
-_LONG = 512.0
 _RATES = (1e-7, 4096.0)
 """λ = α − 1 between which the search moves: at the upper end log(1/δ)/λ is 0.003 for δ = 1e-5."""
 
@@ -61,10 +60,7 @@ def cost(history: History, adjacency: str, orders: Array) -> Array:
         counts = np.array([run.steps for run in runs], dtype=np.float64)
         shifts = np.minimum(shifts, _LARGEST_SHIFT)
         if adjacency == "add-remove":
-            # The sum of a whole order has α terms with huge integers; one ulp up it is an integral, cost no less.
-            costs = sgm.cost(
-                shifts, np.where(orders > _LONG, np.nextafter(orders, np.inf), orders), sampling_rate=rate
-            )
+            costs = sgm.cost(shifts, orders, sampling_rate=rate)
         else:
             # Quadrature keeps about ten digits: rounded up.
             costs = replace_one.cost(shifts, shifts, orders, sampling_rate=rate) * (1 + 1e-9)
@@ -76,8 +72,8 @@ def minimum(history: History, adjacency: str, score: Score, orders: Array | None
     """The least score over orders of any kind; over `orders` alone when they are given.
 
     Under add-remove the curve on the grid is dp-accounting's. Its cost of the best order is computed once
-    more by our own sums and the larger counts, so that a slip in either cannot under-count. An optimum at an end
-    of the grid is followed outwards (I-2 has one near order 400, small noise has them near 1).
+    more by our own sums and the larger counts, so that a slip in either cannot under-count. An optimum at an
+    end of the grid is followed outwards (I-2 has one near order 400, small noise has them near 1).
     """
     grid = GRID if orders is None else orders
     costs = _borrowed(history, grid) if adjacency == "add-remove" else cost(history, adjacency, grid)
@@ -87,7 +83,8 @@ def minimum(history: History, adjacency: str, score: Score, orders: Array | None
         return math.inf
     again = grid[best : best + 1]
     least = max(float(values[best]), float(score(cost(history, adjacency, again), again)[0]))
-    if orders is not None or 0 < best and grid[best] < _FINE:
+    inside = best > 0 and grid[best] < _FINE
+    if orders is not None or inside:
         return least
 
     def at(rates: Array) -> Array:
@@ -114,9 +111,7 @@ def whole_minimum(history: History, adjacency: str, score: Score, orders: Array 
     )
 
 
-def _follow(
-    at: Callable[[Array], Array], start: float, factor: float, snap: Callable[[Array], Array]
-) -> float:
+def _follow(at: Callable[[Array], Array], start: float, factor: float, snap: Callable[[Array], Array]) -> float:
     rates = [start]
     values = [float(at(np.array(rates))[0])]
     while _RATES[0] < rates[-1] * factor <= _RATES[1]:

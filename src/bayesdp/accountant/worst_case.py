@@ -36,7 +36,7 @@ _HOW = {
 }
 _PAIR = {
     "add-remove": "One record enters or leaves the data and moves a sum by at most the clip norm.",
-    "replace-one": "One record is exchanged for another: shifts of the clip norm in opposite directions (H10).",
+    "replace-one": "One record is exchanged for another: shifts of a clip norm either way (H10).",
 }
 _FIXED = "Noise, rates and number of steps were fixed without looking at the data."
 
@@ -49,8 +49,8 @@ class WorstCaseAccountant:
     - `orders`: Rényi orders for "rdp", "pld" and "moments" (whole there); searched for when not given.
     - `total_steps`: stepping past it is an error and changes nothing.
 
-    Guarantee: valid for steps fixed in advance, in any order, the noise drawn afresh each time. Queries change
-    nothing. Bad input gets `InputError` and leaves no trace.
+    Guarantee: valid for steps fixed in advance, in any order, the noise drawn afresh each time. Queries
+    change nothing. Bad input gets `InputError` and leaves no trace.
     """
 
     def __init__(
@@ -64,9 +64,7 @@ class WorstCaseAccountant:
         self.adjacency: Adjacency = errors.one_of("adjacency", adjacency, ADJACENCIES)
         self.orders: Array | None = None if orders is None else errors.orders("orders", orders)
         if self.orders is not None and engine == "moments" and (self.orders != np.floor(self.orders)).any():
-            raise errors.refuse(
-                "orders", orders, 'to be whole numbers for engine "moments"', 'Use engine "rdp".'
-            )
+            raise errors.refuse("orders", orders, 'to be whole numbers for engine "moments"', 'Use engine "rdp".')
         if self.orders is not None and engine == "advanced":
             raise errors.refuse("orders", orders, 'to be left out for engine "advanced", which has none')
         self.total_steps = None if total_steps is None else errors.whole("total_steps", total_steps, least=0)
@@ -99,7 +97,7 @@ class WorstCaseAccountant:
             self._tally[z, q] = self._tally.get((z, q), 0) + count
 
     def cost(self, order: float) -> float:
-        """Σ_t (α−1) D_α of all steps at order α, by our own exact sums and integrals (B4, B5, B14 with H10)."""
+        """Σ_t (α−1) D_α of all steps at order α, by our own sums and integrals (B4, B5, B14, H10)."""
         alpha = errors.number("order", order, above=1)
         return float(rdp.cost(self.history, self.adjacency, np.array([alpha]))[0])
 
@@ -115,9 +113,7 @@ class WorstCaseAccountant:
             return max(0.0, self._search(history, partial(_epsilons, delta=delta, conversion="tail")))
         bound = 0.0
         if delta**2 <= self._bretagnolle_huber(history):
-            bound = max(
-                0.0, self._search(history, partial(_epsilons, delta=delta, conversion="hockey-stick"))
-            )
+            bound = max(0.0, self._search(history, partial(_epsilons, delta=delta, conversion="hockey-stick")))
         if self.engine == "rdp" or bound == 0 or math.isinf(bound):
             return bound
         return min(bound, pld.epsilon(history, self.adjacency, delta, self._width(history, bound)))
@@ -130,7 +126,7 @@ class WorstCaseAccountant:
             return 0.0
         if self.engine == "advanced":
             return self._advanced_delta(history, epsilon)
-        conversion = "tail" if self.engine == "moments" else "hockey-stick"
+        conversion: convert.Conversion = "tail" if self.engine == "moments" else "hockey-stick"
         log_delta = self._search(history, partial(_log_deltas, epsilon=epsilon, conversion=conversion))
         bound = math.exp(min(0.0, log_delta))
         if self.engine == "moments":
@@ -142,9 +138,7 @@ class WorstCaseAccountant:
         reach = self._search(history, partial(_epsilons, delta=1e-5, conversion="hockey-stick"))
         if math.isinf(reach):
             return bound
-        return min(
-            bound, pld.delta(history, self.adjacency, epsilon, self._width(history, max(reach, epsilon)))
-        )
+        return min(bound, pld.delta(history, self.adjacency, epsilon, self._width(history, max(reach, epsilon))))
 
     def guarantee(self, delta: float) -> Guarantee:
         """The promise at δ, with its fine print. Strong for "moments" (tail conversion), else weak."""
@@ -157,9 +151,7 @@ class WorstCaseAccountant:
             adjacency=self.adjacency,
             sampling="poisson" if sampled else "none",
             assumptions=(_HOW[self.engine], _PAIR[self.adjacency], _FIXED),
-            delta_split={"steps": delta / 2, "slack": delta / 2}
-            if self.engine == "advanced"
-            else {"dp": delta},
+            delta_split={"steps": delta / 2, "slack": delta / 2} if self.engine == "advanced" else {"dp": delta},
         )
 
     def state(self) -> dict[str, Any]:
@@ -176,24 +168,18 @@ class WorstCaseAccountant:
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> WorstCaseAccountant:
-        """The accountant that `state` describes. Another kind or version, or anything malformed: `InputError`."""
+        """The accountant that `state` describes. Another kind or version, or malformed: `InputError`."""
         if not isinstance(state, Mapping) or state.get("kind") != KIND:
             found = state.get("kind") if isinstance(state, Mapping) else state
             raise errors.refuse("kind", found, f"to be {KIND!r}")
         if state.get("version") != VERSION:
-            raise errors.refuse(
-                "version", state.get("version"), f"to be {VERSION}", "Another release wrote this state."
-            )
+            raise errors.refuse("version", state.get("version"), f"to be {VERSION}", "Another release wrote it.")
         expected = {"kind", "version", "engine", "adjacency", "orders", "total_steps", "history"}
         if set(state) != expected:
             raise errors.refuse("state", sorted(state), f"to have the keys {', '.join(sorted(expected))}")
         history = state["history"]
-        if not isinstance(history, list) or not all(
-            isinstance(run, list) and len(run) == 3 for run in history
-        ):
-            raise errors.refuse(
-                "history", history, "to be a list of [noise_multiplier, sampling_rate, steps]"
-            )
+        if not isinstance(history, list) or not all(isinstance(run, list) and len(run) == 3 for run in history):
+            raise errors.refuse("history", history, "to be a list of [noise_multiplier, sampling_rate, steps]")
         accountant = cls(state["engine"], state["adjacency"], state["orders"], state["total_steps"])
         for z, q, n in history:
             accountant.step(noise_multiplier=z, sampling_rate=q, steps=n)
@@ -220,7 +206,7 @@ class WorstCaseAccountant:
         return search(history, self.adjacency, score, self.orders)
 
     def _bretagnolle_huber(self, history: rdp.History) -> float:
-        """1 − e^{−D} ≥ TV²: where δ is larger than the total variation, ε is 0. D at order 1.1 is above KL."""
+        """1 − e^{−D} ≥ TV²: a δ above the total variation needs no ε. D at order 1.1 is above KL."""
         return -math.expm1(-float(rdp.cost(history, self.adjacency, np.array([1.1]))[0]) / 0.1)
 
     def _width(self, history: rdp.History, reach: float) -> float:

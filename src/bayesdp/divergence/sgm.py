@@ -27,6 +27,7 @@ in the tests.
 
 from __future__ import annotations
 
+import itertools
 import math
 from functools import lru_cache
 from typing import Any
@@ -75,14 +76,11 @@ def _one_order(shift: Array, order: float, rate: float, direction: str) -> Array
     return result
 
 
-def log_binomials(order: int) -> Array:
-    """log C(order, k) for k = 0..order, each correctly rounded: logs of exact integers."""
-    return _log_binomials(order)
-
-
 @lru_cache(maxsize=256)
-def _log_binomials(order: int) -> Array:
-    result = np.array([math.log(math.comb(order, k)) for k in range(order + 1)])
+def log_binomials(order: int) -> Array:
+    """log C(order, k) for k = 0..order, each correctly rounded: logs of exact integers (read-only)."""
+    exact = itertools.accumulate(range(order), lambda c, k: c * (order - k) // (k + 1), initial=1)
+    result = np.array([math.log(c) for c in exact])
     result.flags.writeable = False
     return result
 

@@ -1,0 +1,142 @@
+"""How an accountant is put on disk and read back: versioned JSON, large arrays in an NPZ file beside it.
+
+A state is a dict of plain values and NumPy arrays with a "kind" and a "version". Reading refuses another kind
+or version, a malformed file, and an NPZ file that is not the one the JSON was written with.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bayesdp import errors
+from bayesdp.errors import Array, InputError
+
+INLINE = 1024
+"""Arrays of up to this many entries are written into the JSON itself."""
+
+
+def write(path: str | Path, state: Mapping[str, Any]) -> None:
+    """Write `state` to `path`, and its large arrays to the same name with ".npz".
+
+    The NPZ file is written first and the JSON, which carries its digest, last, each by renaming a finished
+    file: a crash leaves a pair that reading refuses, never half a state.
+    """
+    path = Path(path)
+    large: dict[str, Array] = {}
+    plain = {key: _plain(key, value, large) for key, value in state.items()}
+    if large:
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, **large)  # type: ignore[arg-type]  # arrays by name
+        plain["arrays"] = {
+            "file": _beside(path).name,
+            "sha256": hashlib.sha256(buffer.getvalue()).hexdigest(),
+        }
+        _replace(_beside(path), buffer.getvalue())
+    _replace(path, json.dumps(plain, allow_nan=False, indent=1).encode())
+
+
+def read(path: str | Path) -> dict[str, Any]:
+    """What `write` wrote. An unreadable, malformed or mismatched file gets `InputError`."""
+    path = Path(path)
+    try:
+        plain = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as problem:
+        raise errors.refuse("path", str(path), "to be a readable JSON state", str(problem)) from None
+    if not isinstance(plain, dict):
+        raise errors.refuse("path", str(path), "to hold a JSON object")
+    arrays = plain.pop("arrays", None)
+    stored = _arrays(path, arrays) if arrays is not None else {}
+    return {key: _full(value, stored) for key, value in plain.items()}
+
+
+def check(state: Any, kind: str, version: int, keys: set[str]) -> None:
+    """Refuse a state of another kind or version, or with other keys than `keys` (besides those two)."""
+    if not isinstance(state, Mapping) or state.get("kind") != kind:
+        found = state.get("kind") if isinstance(state, Mapping) else type(state).__name__
+        raise errors.refuse("state kind", found, f"to be {kind!r}")
+    if state.get("version") != version:
+        raise errors.refuse(
+            "state version", state.get("version"), f"to be {version}", "Another release of bayesdp wrote it."
+        )
+    if set(state) != keys | {"kind", "version"}:
+        raise errors.refuse("state", sorted(state), f"to have the keys {', '.join(sorted(keys))}")
+
+
+def _plain(key: str, value: Any, large: dict[str, Array]) -> Any:
+    if isinstance(value, np.ndarray):
+        if value.size > INLINE or not np.isfinite(value).all():
+            large[key] = value
+            return {"array": key}
+        return {"values": value.tolist(), "shape": list(value.shape)}
+    if isinstance(value, Mapping):
+        return {k: _plain(f"{key}.{k}", v, large) for k, v in value.items()}
+    return value
+
+
+def _full(value: Any, stored: Mapping[str, Array]) -> Any:
+    if isinstance(value, dict):
+        if set(value) == {"array"}:
+            if value["array"] not in stored:
+                raise errors.refuse("state", value, "to name an array that its NPZ file holds")
+            return stored[value["array"]]
+        if set(value) == {"values", "shape"}:
+            array = np.asarray(value["values"], dtype=np.float64)
+            if list(array.shape) != value["shape"] and array.size:
+                raise errors.refuse("state", value["shape"], f"to be the shape {array.shape} of its values")
+            return array.reshape(value["shape"])
+        return {k: _full(v, stored) for k, v in value.items()}
+    return value
+
+
+def _arrays(path: Path, note: Any) -> dict[str, Array]:
+    beside = _beside(path)
+    try:
+        raw = beside.read_bytes()
+    except OSError as problem:
+        raise errors.refuse("path", str(beside), "to hold the arrays of the state", str(problem)) from None
+    if not isinstance(note, dict) or hashlib.sha256(raw).hexdigest() != note.get("sha256"):
+        raise InputError(f"Expected {beside.name} to be the file that {path.name} was saved with; its digest differs.")
+    try:
+        with np.load(io.BytesIO(raw), allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except (ValueError, zipfile.BadZipFile) as problem:
+        raise errors.refuse("path", str(beside), "to be a readable NPZ file", str(problem)) from None
+
+
+def _beside(path: Path) -> Path:
+    return path.with_suffix(".npz")
+
+
+def _replace(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(path.name + ".part")
+    unfinished.write_bytes(content)
+    unfinished.replace(path)
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """Turn whatever a malformed state provokes into one clear `InputError`."""
+    try:
+        yield
+    except InputError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError) as problem:
+        raise InputError(f"Expected a well-formed accountant state, got one that does not fit: {problem!r}.") from None
+
+
+def shaped(value: Any, shape: tuple[int, ...]) -> Array:
+    """A tally of the given shape, without NaN or negative entries."""
+    result = errors.array("state tally", value, least=0, infinite=True)
+    if result.shape != shape:
+        raise errors.refuse("state tally", result.shape, f"to have shape {shape}")
+    return result.copy()

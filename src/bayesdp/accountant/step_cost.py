@@ -1,0 +1,112 @@
+"""From how far a record moves an update to what the step costs it, for many records at once.
+
+    shift = distance / noise_std,      cost = (α-1) D_α of the step, shape (records, orders)
+
+add-remove: B4, which bounds both directions (B6); "add" alone is the exact, smaller B6. replace-one: the record
+is exchanged for any other of at most the cap, the pair of H10. Few records are costed exactly, many by lookup in
+a table that is never below the truth: which of the two depends on the number of records only, so that a resumed
+run gives the same answer as one that was not interrupted.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bayesdp import errors
+from bayesdp.divergence import replace_one, sgm
+from bayesdp.divergence.stable import log_mean_exp
+from bayesdp.divergence.table import CostTable, RoundedUp
+from bayesdp.errors import Array, InputError
+from bayesdp.estimate import upper_mean
+
+EXACT_RECORDS = 256
+"""Up to this many signals are costed exactly."""
+
+FLOAT32_SLACK = 1e-5
+"""Norms that were computed in float32 are raised by this before they are costed."""
+
+DIRECTIONS = ("both", "remove", "add")
+
+
+class StepCost:
+    """Costs of a Gaussian step at fixed `orders`, for one adjacency and direction.
+
+    `cap` is the largest distance there is (the clip norm): a larger one is refused. Under "replace-one" it is
+    also the distance of the unknown other record, so it is needed there.
+    """
+
+    def __init__(self, orders: Array, *, adjacency: str, direction: str, cap: float | None) -> None:
+        errors.one_of("direction", direction, DIRECTIONS)
+        if adjacency == "replace-one" and cap is None:
+            raise InputError(
+                'Expected cap (the clip norm) to be given for adjacency="replace-one": the other record may be '
+                "anything up to it."
+            )
+        if adjacency == "replace-one" and direction != "both":
+            raise errors.refuse("direction", direction, 'to be "both" for adjacency="replace-one"')
+        self.orders, self.cap = orders, cap
+        self._adjacency, self._direction = adjacency, direction
+        self._worst: dict[tuple[float, float], Array] = {}
+        self._rounded_up: dict[tuple[float, ...], RoundedUp] = {}
+
+    def distances(self, name: str, value: Any) -> Array:
+        """`value` checked, raised if it came in single precision, and not above the cap."""
+        low_precision = getattr(value, "dtype", np.dtype(np.float64)) in (np.float32, np.float16)
+        result = errors.array(name, value, least=0, ndim=(1, 2))
+        slack = 1 + FLOAT32_SLACK
+        if self.cap is not None and (result > self.cap * slack).any():
+            raise errors.refuse(name, float(result.max()), f"to be at most cap={self.cap:g}", "Clip before accounting.")
+        if low_precision:
+            result = result * slack
+        return result if self.cap is None else np.minimum(result, self.cap)
+
+    def __call__(self, distances: Array, noise_std: float, sampling_rate: float) -> Array:
+        """Costs of shape distances.shape + (orders,)."""
+        shift = distances.ravel() / noise_std
+        if len(shift) <= EXACT_RECORDS:
+            costs = self._exact(shift, noise_std, sampling_rate)
+        elif self._adjacency == "add-remove" and self._direction != "add":
+            costs = CostTable(self.orders, sampling_rate=sampling_rate)(shift**2)
+        else:
+            costs = self._rounded(noise_std, sampling_rate)(shift)
+        return costs.reshape(*distances.shape, len(self.orders))
+
+    def worst(self, noise_std: float, sampling_rate: float) -> Array | None:
+        """Cost at the cap, one per order; None without a cap."""
+        if self.cap is None:
+            return None
+        if (noise_std, sampling_rate) not in self._worst:
+            at_cap = self._exact(np.array([self.cap / noise_std]), noise_std, sampling_rate)
+            self._worst[noise_std, sampling_rate] = at_cap[0]
+        return self._worst[noise_std, sampling_rate]
+
+    def averaged(self, distances: Array, noise_std: float, sampling_rate: float, weights: Array) -> Array:
+        """Compute log E_B A for batches with known probabilities (SPEC H1): (records, batches) to (records, orders)."""
+        costs = self(distances, noise_std, sampling_rate)
+        with np.errstate(divide="ignore"):
+            return log_mean_exp(np.swapaxes(costs, 1, 2), np.log(weights))
+
+    def bounded(self, distances: Array, noise_std: float, sampling_rate: float, method: str, failure: float) -> Array:
+        """An upper confidence bound of log E_B A from sampled batches (SPEC H1 with H9)."""
+        costs, worst = self(distances, noise_std, sampling_rate), self.worst(noise_std, sampling_rate)
+        costs = np.moveaxis(costs, 1, 0)
+        if worst is not None:
+            costs = np.minimum(costs, worst)
+        return upper_mean(costs, method=method, failure=failure, log_high=worst)
+
+    def _exact(self, shift: Array, noise_std: float, sampling_rate: float) -> Array:
+        if self._adjacency == "replace-one":
+            assert self.cap is not None
+            other = np.full_like(shift, self.cap / noise_std)
+            return replace_one.cost(shift, other, self.orders, sampling_rate=sampling_rate)
+        direction = "add" if self._direction == "add" else "remove"
+        return sgm.cost(shift, self.orders, sampling_rate=sampling_rate, direction=direction)
+
+    def _rounded(self, noise_std: float, sampling_rate: float) -> RoundedUp:
+        # The replace-one pair depends on the noise through the other record, the add direction does not.
+        key = (sampling_rate, noise_std) if self._adjacency == "replace-one" else (sampling_rate,)
+        if key not in self._rounded_up:
+            self._rounded_up[key] = RoundedUp(lambda shift: self._exact(shift, noise_std, sampling_rate))
+        return self._rounded_up[key]

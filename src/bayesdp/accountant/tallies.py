@@ -1,0 +1,273 @@
+"""What is kept along a run for each record, and what is made of it: one class for each composition.
+
+    ExPost      Σ cost per run and order         →  ε of the run that happened (H3, H12)
+    OneHolder   Σ cost per run and order         →  one average over runs (H2)
+    Expected    every squared shift              →  an average over runs at every step (E7)
+    Filtered    what each record has spent       →  the budget, as ordinary DP (H4)
+
+All have the same verbs: `refusal` (before anything changes), `charge`, `epsilon`, `state`, `restore`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from bayesdp import convert
+from bayesdp.accountant import state as states
+from bayesdp.accountant.shift_history import ShiftHistory
+from bayesdp.accountant.worst_case import WorstCaseAccountant
+from bayesdp.compose import ex_post, one_holder
+from bayesdp.compose.averages import LogMean
+from bayesdp.compose.filters import GaussianFilter, RenyiFilter
+from bayesdp.divergence import hockey_stick
+from bayesdp.errors import Array, InputError
+from bayesdp.estimate import upper_mean
+from bayesdp.guarantee import Adjacency
+
+Mask = npt.NDArray[np.bool_]
+
+
+class Charge(NamedTuple):
+    """`steps` steps of one run: distances where a Gaussian step was described, costs where they are needed."""
+
+    run: int
+    steps: int
+    noise: float | None
+    rate: float
+    distances: Array | None
+    costs: Array | None
+    worst: Array | None
+
+
+class Averaging(NamedTuple):
+    """How an average over runs is bounded."""
+
+    estimator: str
+    failure: float
+
+    def over(self, estimates: int) -> LogMean:
+        """The bound, the failure probability shared out over all estimates (C12)."""
+        share = self.failure / max(1, estimates)
+
+        def log_mean(values: Array, cap: Array | None, /) -> Array:
+            return upper_mean(values, method=self.estimator, failure=share, log_high=cap)
+
+        return log_mean
+
+
+class Tally(Protocol):
+    """The common verbs."""
+
+    by_distance: bool
+    """Whether distances are charged, and no costs are needed."""
+
+    def refusal(self, charge: Charge) -> InputError | None: ...
+
+    def charge(self, charge: Charge) -> Mask | None: ...
+
+    def epsilon(self, delta: float, run: int | None) -> tuple[Array, float | None]:
+        """ε of every record, and the DP value that limits it (None where there is none)."""
+        ...
+
+    def cost(self, column: int, run: int | None) -> Array: ...
+
+    def state(self) -> dict[str, Any]: ...
+
+    def restore(self, state: Mapping[str, Any]) -> None: ...
+
+
+class _Sums:
+    by_distance = False
+
+    def __init__(self, records: int, orders: Array) -> None:
+        self.records, self.orders = records, orders
+        self.sums: dict[int, Array] = {}
+
+    def refusal(self, charge: Charge) -> InputError | None:  # noqa: ARG002 - one signature for all tallies
+        return None
+
+    def charge(self, charge: Charge) -> None:
+        assert charge.costs is not None
+        if charge.run in self.sums:
+            self.sums[charge.run] += charge.steps * charge.costs
+        else:
+            self.sums[charge.run] = charge.steps * charge.costs
+
+    def cost(self, column: int, run: int | None) -> Array:
+        chosen = self.chosen(run)
+        if len(chosen) > 1:
+            raise InputError(f"Expected run to be one of {sorted(self.sums)}: there are several, got run=None.")
+        return self.sums[chosen[0]][:, column].copy() if chosen else np.zeros(self.records)
+
+    def chosen(self, run: int | None) -> list[int]:
+        if run is None:
+            return sorted(self.sums)
+        if run not in self.sums:
+            raise InputError(f"Expected run to be one of {sorted(self.sums)}, got run={run}.")
+        return [run]
+
+    def state(self) -> dict[str, Any]:
+        return {"sums": {str(run): value for run, value in self.sums.items()}}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        shape = (self.records, len(self.orders))
+        self.sums = {int(run): states.shaped(value, shape) for run, value in state["sums"].items()}
+
+
+class ExPost(_Sums):
+    """The loss of the run that happened; with a cap, the smaller of that and DP, each at δ/2 (H12)."""
+
+    def __init__(
+        self, records: int, orders: Array, weights: Array | None, cap: float | None, adjacency: Adjacency
+    ) -> None:
+        super().__init__(records, orders)
+        self.weights, self.cap, self.adjacency = weights, cap, adjacency
+        self.dp: dict[int, WorstCaseAccountant] = {}
+
+    def charge(self, charge: Charge) -> None:
+        super().charge(charge)
+        if self.cap is not None and charge.noise is not None:
+            dp = self.dp.setdefault(charge.run, WorstCaseAccountant("pld", self.adjacency))
+            dp.step(noise_multiplier=charge.noise / self.cap, sampling_rate=charge.rate, steps=charge.steps)
+
+    def epsilon(self, delta: float, run: int | None) -> tuple[Array, float | None]:
+        runs = self.chosen(run)
+        share = delta if self.cap is None else delta / 2
+        costs = np.stack([self.sums[r] for r in runs])
+        epsilons = ex_post.epsilon(costs, self.orders, share, self.weights).max(axis=0)
+        if self.cap is None:
+            return epsilons, None
+        dp = max(self.dp[r].epsilon(share) for r in runs)
+        return np.minimum(epsilons, dp), dp
+
+    def state(self) -> dict[str, Any]:
+        return {**super().state(), "dp": {str(run): dp.state() for run, dp in self.dp.items()}}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        super().restore(state)
+        self.dp = {int(run): WorstCaseAccountant.from_state(dp) for run, dp in state["dp"].items()}
+
+
+class OneHolder(_Sums):
+    """One average over runs of the summed cost, limited by the worst case at the cap."""
+
+    def __init__(self, records: int, orders: Array, averaging: Averaging) -> None:
+        super().__init__(records, orders)
+        self.averaging = averaging
+        self.worst: dict[int, Array] = {}
+        self.lengths: dict[int, int] = {}
+
+    def charge(self, charge: Charge) -> None:
+        super().charge(charge)
+        self.lengths[charge.run] = self.lengths.get(charge.run, 0) + charge.steps
+        if charge.worst is not None:
+            self.worst[charge.run] = self.worst.get(charge.run, 0.0) + charge.steps * charge.worst
+
+    def epsilon(self, delta: float, run: int | None) -> tuple[Array, float | None]:  # noqa: ARG002 - all runs count
+        if len(set(self.lengths.values())) != 1:
+            raise InputError(f"Expected all runs to have equally many steps, got {sorted(set(self.lengths.values()))}.")
+        sums = np.stack([self.sums[r] for r in sorted(self.sums)])
+        # The largest, though all runs follow one plan: a run with less noise must not speak for another.
+        worst = np.max(list(self.worst.values()), axis=0) if self.worst else None
+        if worst is not None:
+            sums = np.minimum(sums, worst)  # a table may be a millionth above the exact worst case
+        mean = self.averaging.over(one_holder.estimates(self.orders))
+        divergences = one_holder.best(sums, self.orders, log_mean=mean, worst=worst)
+        return np.asarray(convert.epsilon(divergences * (self.orders - 1), self.orders, delta)), None
+
+    def state(self) -> dict[str, Any]:
+        return {
+            **super().state(),
+            "worst": {str(run): value for run, value in self.worst.items()},
+            "lengths": {str(run): value for run, value in self.lengths.items()},
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        super().restore(state)
+        self.worst = {int(r): states.shaped(value, self.orders.shape) for r, value in state["worst"].items()}
+        self.lengths = {int(r): int(value) for r, value in state["lengths"].items()}
+
+
+class Expected:
+    """S3's Theorem 3.3, limited by the worst-case sum at each order itself."""
+
+    by_distance = True
+
+    def __init__(self, records: int, orders: Array, averaging: Averaging, p: float | str, cap: float | None) -> None:
+        self.orders, self.averaging, self.p, self.cap = orders, averaging, p, cap
+        self.history = ShiftHistory(records)
+
+    def refusal(self, charge: Charge) -> InputError | None:
+        assert charge.noise is not None
+        return self.history.refusal(charge.run, (charge.noise, charge.rate), charge.steps)
+
+    def charge(self, charge: Charge) -> None:
+        assert charge.noise is not None
+        assert charge.distances is not None
+        self.history.add(charge.run, charge.distances, (charge.noise, charge.rate), charge.steps)
+
+    def epsilon(self, delta: float, run: int | None) -> tuple[Array, float | None]:  # noqa: ARG002 - all runs count
+        mean = self.averaging.over((self.history.steps - 1) * len(self.orders))
+        columns = [self.history.divergence(float(order), self.p, mean, self.cap) for order in self.orders]
+        divergences = np.stack(columns, axis=-1)
+        if self.cap is not None:
+            divergences = np.minimum(divergences, self.history.worst_cost(self.orders, self.cap) / (self.orders - 1))
+        return np.asarray(convert.epsilon(divergences * (self.orders - 1), self.orders, delta)), None
+
+    def cost(self, column: int, run: int | None) -> Array:  # noqa: ARG002 - there is none
+        raise InputError('Expected another composition: "expected" has no tally at one order; ask epsilon().')
+
+    def state(self) -> dict[str, Any]:
+        return self.history.state()
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self.history.restore(state)
+
+
+class Filtered:
+    """Each record takes part until its budget is spent; the promise is the budget, whatever was spent."""
+
+    def __init__(self, kept: RenyiFilter | GaussianFilter) -> None:
+        self.kept = kept
+        self.by_distance = isinstance(kept, GaussianFilter)
+
+    def refusal(self, charge: Charge) -> InputError | None:
+        if (charge.run, charge.steps) != (0, 1):
+            return InputError(
+                f"Expected a filter to be asked step by step in run 0, got run={charge.run}, steps={charge.steps}."
+            )
+        if self.by_distance and charge.rate != 1:
+            return InputError(
+                f'Expected sampling_rate to be 1 for composition="gdp-filter", got sampling_rate={charge.rate:g}. '
+                'Use composition="filter".'
+            )
+        return None
+
+    def charge(self, charge: Charge) -> Mask:
+        if isinstance(self.kept, GaussianFilter):
+            assert charge.noise is not None
+            assert charge.distances is not None
+            return self.kept.admit(charge.distances / charge.noise)
+        assert charge.costs is not None
+        return self.kept.admit(charge.costs[:, 0])
+
+    def epsilon(self, delta: float, run: int | None) -> tuple[Array, float | None]:  # noqa: ARG002 - one budget for all
+        if isinstance(self.kept, GaussianFilter):
+            value = float(hockey_stick.gaussian_epsilon(delta, self.kept.mu))
+        else:
+            value = float(convert.epsilon([(self.kept.order - 1) * self.kept.budget], [self.kept.order], delta))
+        return np.full(len(self.kept.spent), value), None
+
+    def cost(self, column: int, run: int | None) -> Array:  # noqa: ARG002 - one order, one run
+        scale = self.kept.order - 1 if isinstance(self.kept, RenyiFilter) else 1.0
+        return self.kept.spent * scale
+
+    def state(self) -> dict[str, Any]:
+        return {**self.kept.state(), "active": self.kept.active.astype(np.float64)}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self.kept = type(self.kept).restore({**state, "active": np.asarray(state["active"]) != 0})
