@@ -92,7 +92,7 @@ class BayesianAccountant:
         total_steps: int | None = None,
         failure: float = 1e-6,
         cap: float | None = None,
-        conversion: str = "tail",
+        conversion: convert.Conversion = "tail",
         *,
         weights: Any = None,
         adjacency: Adjacency = "add-remove",

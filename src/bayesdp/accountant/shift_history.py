@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -102,7 +103,7 @@ class ShiftHistory:
             "settings": np.array(self.settings).reshape(-1, 2),
         }
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: Mapping[str, Any]) -> None:
         self.runs = {int(run): list(steps) for run, steps in state["runs"].items()}
         self.settings = [(float(noise), float(rate)) for noise, rate in state["settings"]]
 

@@ -38,7 +38,8 @@ def product_composition() -> Erratum:
         ours_label="Hölder composition (exact here: all steps alike)",
         ours=float(holder(half)[0]),
         verdict="under",
-        sound_version='`BayesianAccountant()`, i.e. composition="audit-set" (H5): the same audit records through all '
+        sound_version='`BayesianAccountant()`, i.e. composition="audit-set" (H5): the same audit records '
+        "through all "
         "steps, no product and no Hölder loss. `compose.holder` (C7) under its conditions.",
         printed_name='`compose.product`, `BayesianAccountant(composition="product")`, labelled unsound',
         more=(
@@ -88,9 +89,11 @@ def failure_probability() -> Erratum:
         severity="U",
         paper="S1",
         where="IV-C",
-        problem="δ = β + γ counts the failure of one estimate; there is one at each of T steps and K orders, and the "
+        problem="δ = β + γ counts the failure of one estimate; there is one at each of T steps and K orders, "
+        "and the "
         "order is chosen from them.",
-        example="An estimator that keeps its promise exactly: right with probability 1 − γ, zero with probability γ. "
+        example="An estimator that keeps its promise exactly: right with probability 1 − γ, zero with "
+        "probability γ. "
         "T = 1160 steps, K = 32 orders, β = γ = 5e-6. Probability that the reported ε does not hold.",
         printed_label="β + γ",
         printed=beta + gamma,
@@ -99,14 +102,15 @@ def failure_probability() -> Erratum:
         ours_label="β + T K γ (C12)",
         ours=beta + steps * orders * gamma,
         verdict="under",
-        sound_version='δ loses T·K·`failure` for compositions "holder" and "product"; the audit set makes one estimate '
+        sound_version='δ loses T·K·`failure` for compositions "holder" and "product"; the audit set makes '
+        "one estimate "
         "for the whole run (H12) and states its failure probability apart from δ.",
     )
 
 
 def student_t() -> Erratum:
     samples, chance, gamma = 28, 0.01, 1e-15
-    dear = float(sgm.cost(2.0, 9.0, sampling_rate=0.01))
+    dear = float(sgm.cost(1.0, 9.0, sampling_rate=0.01))
     truth = math.log1p(chance * math.expm1(dear))
     unseen = np.zeros(samples)
     return Erratum(
@@ -116,7 +120,8 @@ def student_t() -> Erratum:
         where="Theorem 3, eq. 13 (the estimator)",
         problem="The Student-t limit is a statement under a Gaussian model. Y = exp(λD) is skewed, with rare large "
         "values, and a sample without one has no spread.",
-        example="One person in 100 is at shift 2 (q = 0.01, λ = 8), the others cost nothing; 28 samples, γ = 1e-15. In "
+        example="One person in 100 is at shift 1 (q = 0.01, λ = 8), the others cost nothing; 28 samples, γ = "
+        "1e-15. In "
         "the sample without the rare value, log of the estimated mean.",
         printed_label="M + t·S/√(m−1), stated failure 1e-15",
         printed=float(upper_mean(unseen, method="student-t", failure=gamma)),
@@ -125,7 +130,8 @@ def student_t() -> Erratum:
         ours_label="betting (H9), same sample, same γ",
         ours=float(upper_mean(unseen, method="betting", failure=gamma, log_high=dear)),
         verdict="under",
-        sound_version='estimators "betting" (default), "bernstein", "kl", "hoeffding": no assumption but the range, '
+        sound_version='estimators "betting" (default), "bernstein", "kl", "hoeffding": no assumption but the '
+        "range, "
         "which clipping gives; capped at the worst case (C11).",
         printed_name='estimator="student-t", labelled heuristic',
         more=(
@@ -149,7 +155,8 @@ def basic_composition() -> Erratum:
         problem="For members (outcomes drawn from the data that contain x') a second mechanism chosen by the first "
         "outcome meets an x' that no longer follows μ.",
         example="x' is one of 100 kinds, equally likely. Mechanism 1 names a kind by randomised response: (1, 0). "
-        "Mechanism 2 reveals whether the named kind is in the data: for a fixed name (0, 0.01). Probability that the "
+        "Mechanism 2 reveals whether the named kind is in the data: for a fixed name (0, 0.01). Probability "
+        "that the "
         "loss of both passes ε = 1.",
         printed_label="δ₁ + δ₂",
         printed=1 / kinds,
@@ -158,7 +165,7 @@ def basic_composition() -> Erratum:
         ours_label="e^ε δ₂, the change of measure",
         ours=math.exp(epsilon) / kinds,
         verdict="under",
-        sound_version="members are accounted along their own run (H3): `step(..., orientation=\"present\")`.",
+        sound_version='members are accounted along their own run (H3): `step(..., orientation="present")`.',
         printed_name="`compose.additive.basic`, which says for whom it holds",
         more=(("largest loss of mechanism 1", math.log(kinds * says[0, 0])),),
     )
@@ -174,9 +181,11 @@ def weak_definition() -> Erratum:
         severity="I",
         paper="S1",
         where="Definition 6",
-        problem="Weak Bayesian DP averages over x' before it compares, so by itself it protects nobody whose record "
+        problem="Weak Bayesian DP averages over x' before it compares, so by itself it protects nobody whose "
+        "record "
         "the adversary knows.",
-        example="A mechanism outputs x' when present and a fresh draw from μ when absent; μ uniform on 1000 records. δ at "
+        example="A mechanism outputs x' when present and a fresh draw from μ when absent; μ uniform on 1000 "
+        "records. δ at "
         "ε = 1.",
         printed_label="weak form: mixture over x' against μ",
         printed=hockey_stick(fresh, fresh, 1.0),
@@ -232,7 +241,8 @@ def hidden_state() -> Erratum:
         paper="S1",
         where="V-C (variational inference)",
         problem="θ is hidden and carries x' from all earlier steps; comparing one update from a common θ ignores that.",
-        example="θ moves a tenth of the way to its target at each of 50 steps, x' moves the target by 0.2 noise units, "
+        example="θ moves a tenth of the way to its target at each of 50 steps, x' moves the target by 0.2 "
+        "noise units, "
         "and a sample from N(θ, 1) is released each time. Cost at order 8.",
         printed_label="one-step differences",
         printed=float(steps * gaussian.cost(rate * reach, order)),

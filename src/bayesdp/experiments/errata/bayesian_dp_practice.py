@@ -39,7 +39,8 @@ def convexity_direction() -> Erratum:
         severity="L/T",
         paper="S1",
         where="Theorem 4 (eq. 48 and 53 have a sign slip)",
-        problem='"Can be expressed as" max{c^L, c^R}: it is a bound, not an identity, and c^R grows like q instead of '
+        problem='"Can be expressed as" max{c^L, c^R}: it is a bound, not an identity, and c^R grows like q '
+        "instead of "
         "q².",
         example="q = 0.01, shift 1, λ = 8: cost of a step.",
         printed_label="max{c^L, c^R}",
@@ -49,7 +50,7 @@ def convexity_direction() -> Erratum:
         ours_label="c^L alone: it bounds both directions (B6)",
         ours=left,
         verdict="loose",
-        sound_version="`divergence.sgm.cost`; direction=\"add\" gives the exact other direction.",
+        sound_version='`divergence.sgm.cost`; direction="add" gives the exact other direction.',
         more=(("add direction, exact", float(sgm.cost(shift, lam + 1, sampling_rate=rate, direction="add"))),),
     )
 
@@ -65,7 +66,8 @@ def all_pairs() -> Erratum:
         paper="S0, S1",
         where="experiments and public code",
         problem="All 28 pairs among 8 gradients are used as 28 independent samples.",
-        example="One record in 100 is far from the others. Probability that no pair shows a large distance, so that the "
+        example="One record in 100 is far from the others. Probability that no pair shows a large distance, "
+        "so that the "
         "estimate is zero.",
         printed_label="28 independent pairs",
         printed=same**pairs,
@@ -89,7 +91,8 @@ def noise_scale() -> Erratum:
         severity="I",
         paper="S1 (and S0)",
         where="V",
-        problem="Noise of standard deviation 2Cσ (introduction of V) or Cσ (V-B); σ = 0.7 (S1) or 0.8 (S0) for CIFAR; "
+        problem="Noise of standard deviation 2Cσ (introduction of V) or Cσ (V-B); σ = 0.7 (S1) or 0.8 (S0) "
+        "for CIFAR; "
         "C = 1 claimed there but commented out in the code; 20 or 32 epochs of MNIST, 3 or 2 of CIFAR.",
         example="MNIST, σ = 0.1, q = 1024/60000. Cost of one step at order 2 for a record of norm C.",
         printed_label="read with 2Cσ",
@@ -110,7 +113,8 @@ def table_one() -> Erratum:
         severity="I",
         paper="S1",
         where="Table I",
-        problem="The DP column is a literature value for per-example clipping with other noise, set beside a mechanism "
+        problem="The DP column is a literature value for per-example clipping with other noise, set beside a "
+        "mechanism "
         "that clips the batch and adds σ = 0.1.",
         example="MNIST: q = 1024/60000, z = 0.1, 1160 steps, δ = 1e-5. DP ε of that very mechanism.",
         printed_label="Table I, MNIST, DP",
@@ -155,7 +159,8 @@ def shuffled_batches() -> Erratum:
         where="text and code",
         problem="Batches are shuffled and of fixed size (and BatchNorm couples the examples), but amplification is "
         "claimed as for Poisson sampling.",
-        example="An epoch of two batches, noise C/2. Every other record has gradient −C, the record has +C or is zeroed. "
+        example="An epoch of two batches, noise C/2. Every other record has gradient −C, the record has +C "
+        "or is zeroed. "
         "δ at ε = 2.",
         printed_label="Poisson with q = 1/2, two steps (PLD)",
         printed=poisson.delta(epsilon),
@@ -164,7 +169,7 @@ def shuffled_batches() -> Erratum:
         ours_label="no amplification: one Gaussian per epoch (H8)",
         ours=float(gaussian_delta(epsilon, shift)),
         verdict="under",
-        sound_version='Poisson sampling, a public normaliser, no layers across examples. `Guarantee.sampling` says '
+        sound_version="Poisson sampling, a public normaliser, no layers across examples. `Guarantee.sampling` says "
         "which sampling a number is for.",
     )
 
@@ -205,10 +210,11 @@ def published_epsilon() -> Erratum:
         paper="S1",
         where="IV-E3",
         problem="ε is computed from the data and then published.",
-        example="100 records, shift 0.1, 100 steps at q = 0.01; in the neighbouring data set one of them has shift 1. "
+        example="100 records, shift 0.1, 100 steps at q = 0.01; in the neighbouring data set one of them has "
+        "shift 1. "
         "Chance that an attacker who knows the rest tells which of the two it is.",
         printed_label="1/(1 + e^−ε) at the published ε",
-        printed=convert.attacker_success(with_outlier, 1e-5),
+        printed=convert.attacker_success(with_outlier),
         truth_label="the published number differs between the two: certainty",
         truth=1.0,
         ours_label="`attacker_success(inf)`: an unprotected function of the data",

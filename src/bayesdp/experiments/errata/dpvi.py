@@ -27,7 +27,8 @@ def two_small_steps() -> Erratum:
         severity="U",
         paper="S2",
         where="Theorem 2, proof",
-        problem="Removing one record and adding another, each (ε/2, δ/2), is said to give (ε, δ) for replacing; the "
+        problem="Removing one record and adding another, each (ε/2, δ/2), is said to give (ε, δ) for "
+        "replacing; the "
         "second δ/2 is multiplied by e^{ε/2}.",
         example="Abalone: q = 0.05, σ = 2, 1000 steps, δ = 1e-3; moments accountant at δ/2 gives ε/2. δ of two "
         "such steps at ε.",
@@ -38,7 +39,8 @@ def two_small_steps() -> Erratum:
         ours_label="(1 + e^{ε/2}) δ/2, `convert.group`",
         ours=convert.group(half, DELTA / 2, 2)[1],
         verdict="under",
-        sound_version='adjacency="replace-one" accounts the exact worst pair (D4, H10): its ε at δ = 1e-3 is below the '
+        sound_version='adjacency="replace-one" accounts the exact worst pair (D4, H10): its ε at δ = 1e-3 is '
+        "below the "
         "claimed one, so the theorem's number was safe although its proof is not.",
         more=(
             ("ε claimed", 2 * half),
@@ -61,7 +63,8 @@ def gaussian_mechanism() -> Erratum:
         severity="U",
         paper="S2",
         where="eq. 1 (Gaussian mechanism), the curve without moments accountant",
-        problem="The classical calibration is proved for ε₀ < 1 and used beyond: ε₀ = 1.215 at σ = 2. It really fails "
+        problem="The classical calibration is proved for ε₀ < 1 and used beyond: ε₀ = 1.215 at σ = 2. It "
+        "really fails "
         "for larger ε₀.",
         example=f"Same curve at σ = 1/4: ε₀ of a step at δ₀ = {step_delta:.1e}.",
         printed_label="sqrt(2 ln(1.25/δ₀))/z",
@@ -109,7 +112,8 @@ def words_for_delta() -> Erratum:
         paper="S2",
         where="2.1",
         problem='"(ε, δ)-DP is ε-DP with probability 1 − δ": only the converse holds. Also: "objective '
-        'perturbation" should read gradient perturbation; the ELBO sum runs to N, not B; a parenthesis is misplaced in the '
+        'perturbation" should read gradient perturbation; the ELBO sum runs to N, not B; a parenthesis is '
+        "misplaced in the "
         "clipping line.",
         example="A Gaussian step with shift 1 is (ε, 1e-5)-DP for the ε below. Pr[loss ≥ ε].",
         printed_label="δ",
@@ -122,7 +126,10 @@ def words_for_delta() -> Erratum:
         sound_version='`Guarantee.strength`: "strong" bounds Pr[loss ≥ ε] (tail conversion), "weak" is (ε, δ)-DP.',
         more=(
             ("ε of (ε, 1e-5)-DP", epsilon),
-            ("ε with Pr[loss ≥ ε] ≤ 1e-5, tail conversion", float(tail(gaussian.cost(1.0, orders), orders, 1e-5).min())),
+            (
+                "ε with Pr[loss ≥ ε] ≤ 1e-5, tail conversion",
+                float(tail(gaussian.cost(1.0, orders), orders, 1e-5).min()),
+            ),
         ),
     )
 
@@ -137,7 +144,8 @@ def stated_rate() -> Erratum:
         paper="S2",
         where="4.1",
         problem="q = 0.02 and q = 0.05 are both stated for Abalone; δ is not stated for figures 1-3 (code: 1e-3). "
-        "Mixture: 1000 points, covariance I, T = 3000, c = 5, InvGamma(1, 1) in the text; 2000, 0.5 I, T = 1000, C = 1, "
+        "Mixture: 1000 points, covariance I, T = 3000, c = 5, InvGamma(1, 1) in the text; 2000, 0.5 I, T = "
+        "1000, C = 1, "
         "InvGamma(10, 0.1) in the code.",
         example="σ = 2, 1000 steps, δ = 1e-3, replace-one: ε.",
         printed_label="with q = 0.02",
@@ -159,9 +167,11 @@ def prior_in_the_clip() -> Erratum:
         severity="L",
         paper="S2",
         where="Algorithm 1",
-        problem="The gradient of the prior (KL) is shared out over the records, clipped and noised with them, although "
+        problem="The gradient of the prior (KL) is shared out over the records, clipped and noised with "
+        "them, although "
         "it does not depend on the data.",
-        example="100 records with gradients ±0.9 that cancel, a prior gradient of 50, clip norm 1, no noise. The summed "
+        example="100 records with gradients ±0.9 that cancel, a prior gradient of 50, clip norm 1, no noise. "
+        "The summed "
         "gradient.",
         printed_label="Σ clip(gᵢ + prior/N)",
         printed=float(np.clip(likelihood + prior / likelihood.size, -1, 1).sum()),

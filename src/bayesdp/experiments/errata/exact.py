@@ -38,7 +38,7 @@ def one_step_epsilon(noise_multiplier: float, sampling_rate: float, delta: float
 
 
 def log_mean(values: Any) -> float:
-    """log of the mean of exp(values)."""
+    """The log of the mean of exp(values)."""
     v = np.asarray(values, dtype=np.float64)
     return float(v.max() + np.log(np.mean(np.exp(v - v.max()))))
 

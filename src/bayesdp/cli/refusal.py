@@ -1,0 +1,44 @@
+"""From the library's words to the command line's: `noise_multiplier` is typed as `--noise-multiplier` here."""
+
+from __future__ import annotations
+
+import re
+
+OPTIONS = {
+    "noise_multiplier": "--noise-multiplier",
+    "noise_std": "--noise-std",
+    "sampling_rate": "--sampling-rate",
+    "steps": "--steps",
+    "total_steps": "--total-steps",
+    "delta": "--delta",
+    "epsilon": "--epsilon",
+    "engine": "--engine",
+    "adjacency": "--adjacency",
+    "orders": "--orders",
+    "coverage": "--coverage",
+    "failure": "--failure",
+    "composition": "--composition",
+    "estimator": "--estimator",
+    "cap": "--clip-norm",
+    "seed": "--seed",
+    "out": "--out",
+    "name": "NAME",
+    "sensitivities": "distances",
+}
+"""The library's name of an argument → what the user typed."""
+
+_NAMES = "|".join(OPTIONS)
+# Some names are also English words, so only places where the library names an argument count: after "Expected",
+# before "=", before "[index]" and in "give cap (the clip norm)".
+_NAMED = re.compile(rf"(?<=Expected )({_NAMES})\b|\b({_NAMES})(?=[=\[])|\b(cap)(?: \(the clip norm\))")
+
+
+def in_options(message: str) -> str:
+    """`message` with every argument under its command-line name."""
+    renamed = _NAMED.sub(lambda found: OPTIONS[found[0].removesuffix(" (the clip norm)")], message)
+    return renamed.replace("--clip-norm (the clip norm)", "--clip-norm")
+
+
+def one_line(message: str) -> str:
+    """`message` in the command line's words, on one line."""
+    return " ".join(in_options(message).split())

@@ -1,0 +1,165 @@
+"""What a guarantee looks like in a terminal: a table, plain sentences, and the fine print.
+
+A number is never shown without saying which ε it is. Numbers are rounded towards the promise that is kept.
+Nothing here needs colour or a terminal; a pipe gets the same text at 80 columns.
+"""
+
+from __future__ import annotations
+
+import json as json_format
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+from typing import TYPE_CHECKING, Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.padding import Padding
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from bayesdp.accountant import Curve
+    from bayesdp.guarantee import Guarantee
+
+AUDIENCES = {"dp": "everybody", "bdp": "people like those in the data", "per-instance": "one record"}
+SHARES = (0.5, 0.75, 0.9, 0.95, 0.99, 0.999)
+"""Shares of people at which a curve is shown, as far as the witnesses support them."""
+
+_SENSITIVE = (
+    "Sensitive: the Bayesian and per-instance numbers are computed from private data. Do not publish them; the DP "
+    "number may be published."
+)
+
+
+def up(value: float, digits: int = 5) -> str:
+    """`value` to that many significant digits, never below it."""
+    return _rounded(value, digits, ROUND_CEILING)
+
+
+def down(value: float, digits: int = 5) -> str:
+    """`value` to that many significant digits, never above it."""
+    return _rounded(value, digits, ROUND_FLOOR)
+
+
+def percent(share: float) -> str:
+    """An attacker's success in percent, never below it."""
+    return f"{up(100 * share, 3)} %"
+
+
+def plain(name: str, width: int = 24) -> str:
+    """A name from a file, cut to `width` and without characters that would move the cursor."""
+    text = "".join(letter if letter.isprintable() else "?" for letter in name)
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def json_list(values: Sequence[dict[str, Any]]) -> None:
+    """A list of plain dicts as strict JSON on stdout."""
+    print(json_format.dumps(list(values), allow_nan=False, indent=2))
+
+
+def guarantees(values: Sequence[Guarantee], *, record: str = "", json: bool = False) -> None:
+    """The table, a sentence for each guarantee, and the fine print; `record` names the one of "per-instance"."""
+    if json:
+        json_list([one.to_dict() for one in values])
+        return
+    table = _table("for whom", "privacy loss", "at δ", "of people", "attacker right")
+    for column in table.columns[1:]:
+        column.no_wrap = True
+    for one in values:
+        whom = f"{AUDIENCES[one.notion]}{': ' + plain(record) if record and one.notion == 'per-instance' else ''}"
+        share = "-" if one.notion == "per-instance" else f"{down(100 * one.coverage, 4)} %"
+        loss = f"{one.label} = {up(one.epsilon)}"
+        table.add_row(whom, loss, up(one.delta, 3), share, percent(one.attacker_success()))
+    out = _console()
+    out.print(table)
+    for one in values:
+        out.print(_item(str(one)))
+    out.print("Fine print")
+    for sentence in dict.fromkeys(sentence for one in values for sentence in one.assumptions):
+        out.print(_item(sentence))
+    if any(one.sensitive for one in values):
+        out.print()
+        out.print(_SENSITIVE)
+
+
+def curve(values: Curve) -> None:
+    """Share of people → Bayesian ε, all lines valid at once."""
+    from bayesdp.convert import attacker_success
+
+    out = _console()
+    out.print()
+    out.print(f"Whichever share you pick, at δ = {up(values.delta, 3)} (all lines hold together; sensitive)")
+    table = _table("of people", "Bayesian ε", "attacker right")
+    for share in shares(values):
+        loss = values.at(share)
+        table.add_row(f"{100 * share:g} %", up(loss), percent(attacker_success(loss, values.delta)))
+    out.print(table)
+
+
+def shares(values: Curve) -> list[float]:
+    """Those of `SHARES` at which the curve says something; else the most that it speaks for."""
+    said = [share for share in SHARES if values.at(share) < float("inf")]
+    return said or [float(values.coverage[-1])]
+
+
+def most_exposed(rows: Iterable[tuple[str, float]], delta: float) -> None:
+    """The records with the largest per-instance ε: a list that is itself private."""
+    from bayesdp.convert import attacker_success
+
+    out = _console()
+    out.print()
+    out.print(f"Most exposed records, at δ = {up(delta, 3)} (sensitive: names and numbers)")
+    table = _table("record", "per-instance ε", "attacker right")
+    for name, loss in rows:
+        table.add_row(plain(name, 40), up(loss), percent(attacker_success(loss, delta)))
+    out.print(table)
+
+
+def pairs(rows: Iterable[tuple[str, str]]) -> None:
+    """Two columns of words."""
+    grid = Table.grid(padding=(0, 2))
+    for row in rows:
+        grid.add_row(*row)
+    _console().print(grid)
+
+
+def line(text: str) -> None:
+    """One paragraph."""
+    _console().print(text)
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[Progress]:
+    """A bar on stderr that goes away when done; nothing at all where stderr is not a terminal."""
+    console = Console(stderr=True)
+    columns = TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=console, transient=True, disable=not sys.stderr.isatty()) as bar:
+        bar.add_task(what, total=None)
+        yield bar
+
+
+def _console() -> Console:
+    # Names come from files: they must not be read as markup, and numbers need no colours.
+    return Console(highlight=False, markup=False, emoji=False)
+
+
+def _table(*heads: str) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    for place, head in enumerate(heads):
+        table.add_column(head, justify="left" if place == 0 else "right")
+    return table
+
+
+def _item(text: str) -> Padding:
+    grid = Table.grid(padding=(0, 1))
+    grid.add_row("•", text)
+    return Padding(grid, (0, 0, 0, 1))
+
+
+def _rounded(value: float, digits: int, rounding: str) -> str:
+    if value == float("inf"):
+        return "∞"
+    # repr, so that 0.1 stays 0.1 although its binary value is a little above.
+    return f"{float(Context(prec=digits, rounding=rounding).create_decimal(repr(float(value)))):.{digits}g}"

@@ -1,0 +1,82 @@
+"""`bayesdp epsilon` and `bayesdp delta`: what a plan of noisy steps promises everybody."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from bayesdp.cli import options, show
+from bayesdp.errors import InputError
+
+if TYPE_CHECKING:
+    from bayesdp.accountant import WorstCaseAccountant
+
+
+def epsilon(
+    delta: options.Delta,
+    noise_multiplier: options.NoiseMultiplier = None,
+    sampling_rate: options.SamplingRate = 1.0,
+    steps: options.Steps = None,
+    phase: options.Phases = None,
+    engine: options.Engine = "pld",
+    adjacency: options.Adjacency = "add-remove",
+    orders: options.Orders = None,
+    json: options.Json = False,
+) -> None:
+    """
+    The DP ε of a plan, at a given δ.
+
+    \b
+    Examples:
+      bayesdp epsilon --noise-multiplier 1.1 --sampling-rate 0.01 --steps 1000 --delta 1e-5
+      bayesdp epsilon --phase 2,0.01,500 --phase 1,0.01,100 --delta 1e-5 --json
+    """
+    accountant = _counted(noise_multiplier, sampling_rate, steps, phase, engine, adjacency, orders)
+    show.guarantees([accountant.guarantee(delta)], json=json)
+
+
+def delta(
+    epsilon: options.Epsilon,
+    noise_multiplier: options.NoiseMultiplier = None,
+    sampling_rate: options.SamplingRate = 1.0,
+    steps: options.Steps = None,
+    phase: options.Phases = None,
+    engine: options.Engine = "pld",
+    adjacency: options.Adjacency = "add-remove",
+    orders: options.Orders = None,
+    json: options.Json = False,
+) -> None:
+    """
+    The δ of a plan, at a given DP ε.
+
+    \b
+    Example:
+      bayesdp delta --noise-multiplier 1.1 --sampling-rate 0.01 --steps 1000 --epsilon 2
+    """
+    accountant = _counted(noise_multiplier, sampling_rate, steps, phase, engine, adjacency, orders)
+    found = accountant.delta(epsilon)
+    # The fine print of the plan does not depend on δ; the pair (ε, δ) is the one just computed.
+    fine_print = accountant.guarantee(0.5)
+    show.guarantees([dataclasses.replace(fine_print, epsilon=epsilon, delta=found, delta_split={})], json=json)
+
+
+def _counted(
+    noise_multiplier: float | None,
+    sampling_rate: float | None,
+    steps: float | None,
+    phases: list[str] | None,
+    engine: Any,
+    adjacency: Any,
+    orders: str | None,
+) -> WorstCaseAccountant:
+    from bayesdp.accountant import WorstCaseAccountant
+
+    accountant = WorstCaseAccountant(engine, adjacency, options.order_list(orders))
+    if (noise_multiplier is None) != (steps is None) or (steps is None and not phases):
+        given = f"--noise-multiplier={noise_multiplier} and --steps={steps}"
+        raise InputError(f"Expected --noise-multiplier and --steps together, or --phase Z,Q,N, got {given}.")
+    parts: list[list[Any]] = [] if steps is None else [[noise_multiplier, sampling_rate, steps]]
+    parts += [options.numbers("--phase", one, 3) for one in phases or []]
+    for noise, rate, count in parts:
+        accountant.step(noise_multiplier=noise, sampling_rate=rate, steps=count)
+    return accountant

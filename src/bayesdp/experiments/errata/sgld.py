@@ -1,0 +1,354 @@
+"""Errata 24-35: Langevin dynamics as a private mechanism (S4)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import lambertw
+
+from bayesdp.divergence import sgm
+from bayesdp.divergence.hockey_stick import gaussian_epsilon, gaussian_shift
+from bayesdp.experiments.errata.dpvi import loss_tail_of_gaussian, tail_delta
+from bayesdp.experiments.errata.erratum import Erratum
+from bayesdp.experiments.errata.exact import dp_epsilon, one_step_epsilon
+
+RECORDS, PRECISION = 100, 101.0
+"""A Gaussian model: 100 observations of unit variance and a unit prior; the posterior has this precision."""
+
+SVHN = {"records": 604388, "step": 0.1, "clip": 5.0, "delta": 1e-6}
+MNIST = {"records": 60000, "step": 0.3, "clip": 0.3, "delta": 1e-5}
+
+
+def noise_multiplier(batch: float, records: float, step: float, clip: float, temperature: float = 1.0) -> float:
+    """F3: z = τ sqrt(c)/(L sqrt(ηN)); c = 2 is the posterior, c = 1 S4's Algorithm 1."""
+    return batch * math.sqrt(temperature) / (clip * math.sqrt(step * records))
+
+
+def sign_of_the_drift() -> Erratum:
+    start, mean, step, steps = 0.0, 1.0, 0.1, 1000
+    pull = step * PRECISION / RECORDS
+    return Erratum(
+        number="24",
+        severity="U (utility)",
+        paper="S4",
+        where="Algorithm 1, step 6",
+        problem="The update has a minus sign before the gradient of the log-density: it descends the likelihood.",
+        example="Gaussian posterior with mean 1 (100 records), η = 0.1, from 0: mean of the chain after 1000 steps.",
+        printed_label="with the minus sign",
+        printed=mean + (start - mean) * (1 + pull) ** steps,
+        truth_label="posterior mean",
+        truth=mean,
+        ours_label="with the plus sign (F2)",
+        ours=mean + (start - mean) * (1 - pull) ** steps,
+        verdict="wrong",
+        sound_version="θ' = θ + η(∇ log p(θ)/N + (1/τ) Σ clip(∇ log p(dᵢ|θ))) + noise.",
+    )
+
+
+def temperature() -> Erratum:
+    step = 1e-6
+
+    def variance(c: float) -> float:
+        return (c * step / RECORDS) / -math.expm1(2 * math.log1p(-step * PRECISION / RECORDS))
+
+    return Erratum(
+        number="25",
+        severity="I",
+        paper="S4",
+        where="Algorithm 1, step 5",
+        problem='Noise of variance η/N samples exp(−2U), temperature 1/2, against g = √2 and "temperature 1" '
+        "in the text.",
+        example="Gaussian posterior with precision 101, η = 1e-6: stationary variance of the recursion θ' = "
+        "(1−a)θ + noise.",
+        printed_label="noise variance η/N",
+        printed=variance(1.0),
+        truth_label="posterior variance",
+        truth=1 / PRECISION,
+        ours_label="noise variance 2η/N (F2)",
+        ours=variance(2.0),
+        verdict="wrong",
+        sound_version="c = 2; it also improves z by √2.",
+        more=(
+            ("MNIST, batch 128: z with η/N", noise_multiplier(128, MNIST["records"], MNIST["step"], MNIST["clip"])),
+            ("z with 2η/N", noise_multiplier(128, MNIST["records"], MNIST["step"], MNIST["clip"], 2.0)),
+        ),
+    )
+
+
+def printed_lemma_two(lam: float, rate: float, z: float) -> float:
+    """S4's Lemma 2: q²λ(λ+1)/((1−q)z²), for z ≥ 1 and q < 1/(16z) only (F4)."""
+    return rate**2 * lam * (lam + 1) / ((1 - rate) * z**2)
+
+
+def step_conditions() -> Erratum:
+    records, clip, step, batch = SVHN["records"], SVHN["clip"], SVHN["step"], 128.0
+    rate = batch / records
+    z = noise_multiplier(batch, records, step, clip)
+    low, high = 1e-9, 1e9
+    for _ in range(200):  # the largest step with z ≥ 1, from the noise itself
+        middle = math.sqrt(low * high)
+        enough = noise_multiplier(batch, records, middle, clip) >= 1
+        low, high = (middle, high) if enough else (low, middle)
+    right = rate**2 * records / clip**2
+    mnist = (128 / MNIST["records"]) ** 2 * MNIST["records"] / MNIST["clip"] ** 2
+    return Erratum(
+        number="26",
+        severity="U",
+        paper="S4",
+        where="Theorem 3, conditions 1 and 2",
+        problem="q² is lost on substitution: z² = q²N/(L²η), so z ≥ 1 needs η ≤ q²N/L² and q < 1/(16z) needs "
+        "η > 256 q⁴N/L².",
+        example="SVHN: N = 604,388, L = 5, batch 128: largest η that condition 1 allows (the paper uses 0.1).",
+        printed_label="N/L²",
+        printed=records / clip**2,
+        truth_label="largest η with z ≥ 1, by bisection",
+        truth=low,
+        ours_label="q²N/L² (F5)",
+        ours=right,
+        verdict="over",
+        sound_version="no such conditions: `accountant.calibrate.noise_for` on the exact costs (F8).",
+        more=(
+            ("the paper's η over the limit", step / right),
+            ("there: exact log-moment at λ = 1", float(sgm.cost(1 / z, 2.0, sampling_rate=rate))),
+            ("Lemma 2 at the same place", printed_lemma_two(1.0, rate, z)),
+            ("MNIST: largest η", mnist),
+            ("MNIST: smallest η (condition 2)", 256 * (128 / MNIST["records"]) ** 2 * mnist),
+        ),
+    )
+
+
+def decreasing_steps() -> Erratum:
+    steps = 10**6
+    times = np.arange(1, steps + 1, dtype=np.float64)
+    eta = times ** (-1 / 3) * steps ** (-2 / 3)
+    first, second = float(eta.sum()), float((eta**2).sum())
+    # Σ t^{−1/3} ≥ ∫ from 1 to T+1, so this is not below 1/Σ η.
+    bound = 1 / (1.5 * ((steps + 1) ** (2 / 3) - 1) * steps ** (-2 / 3))
+    return Erratum(
+        number="27",
+        severity="U",
+        paper="S4",
+        where="Proposition 5",
+        problem='Sums and rates are wrong, and N is dropped from η̃₀; "optimal η̃₀ = O(T^{2/9})" does not follow.',
+        example="η_t = η̃₀ t^{−1/3} T^{−2/3} with η̃₀ = 1 and T = 10⁶: the term 1/Σ η_t.",
+        printed_label="1/(3 η̃₀)",
+        printed=1 / 3,
+        truth_label="summed",
+        truth=1 / first,
+        ours_label="2/(3 η̃₀), with its remainder at this T (F9)",
+        ours=bound,
+        verdict="under",
+        sound_version="the sums themselves (F9).",
+        more=(
+            ("T Σ η²/(Σ η)², summed (printed 2/3, limit 4/3)", steps * second / first**2),
+            ("T² (Σ η²)²/(Σ η)², summed (limit 4; printed 2 T^{4/3})", steps**2 * second**2 / first**2),
+        ),
+    )
+
+
+def inverted_rate() -> Erratum:
+    ratio = 1e6
+
+    def back(u: float) -> float:
+        return float(u**5 * math.exp(4 * u))
+
+    inner = float(np.real(lambertw(0.8 * ratio)))
+    right = 1.25 * float(np.real(lambertw(0.8 * ratio**0.2)))
+    return Erratum(
+        number="28",
+        severity="U",
+        paper="S4",
+        where="Proposition 7",
+        problem="T = A log⁵(1/ω)/ω⁴ is inverted wrongly.",
+        example="T/A = 10⁶: put log(1/ω) back into log⁵(1/ω)/ω⁴.",
+        printed_label="log(1/ω) = W^{1/5}(4T/(5A))",
+        printed=back(inner**0.2),
+        truth_label="T/A",
+        truth=ratio,
+        ours_label="log(1/ω) = (5/4) W((4/5)(T/A)^{1/5}) (F9)",
+        ours=back(right),
+        verdict="wrong",
+        sound_version="F9; the bound O(log(1/ω) + ω + 1/N) grows with T and says nothing.",
+        more=(
+            ("log(1/ω), right", right),
+            ("with a factor 5/4 under the fifth root, which O(·) would hide", back((1.25 * inner) ** 0.2)),
+        ),
+    )
+
+
+def svhn() -> Erratum:
+    records, step, clip, delta = SVHN["records"], SVHN["step"], SVHN["clip"], SVHN["delta"]
+    rate, z = 128 / records, noise_multiplier(128, records, step, clip)
+    epoch = math.ceil(1 / rate)
+    limit = clip * math.sqrt(step * 20 / 128)
+    return Erratum(
+        number="29",
+        severity="U",
+        paper="S4",
+        where="4.3, SVHN",
+        problem="The noise is a tenth of the clip norm, so the stated ε cannot hold. The large-noise formula "
+        "seems to "
+        "have been used outside its range (batch and epochs are not stated: an inference).",
+        example="N = 604,388, η = 0.1, L = 5, batch 128, δ = 1e-6: ε.",
+        printed_label="stated",
+        printed=2.97,
+        truth_label="at least the exact ε of a single step",
+        truth=one_step_epsilon(z, rate, delta),
+        ours_label="one epoch, Rényi accounting",
+        ours=dp_epsilon("rdp", z, rate, epoch, delta),
+        verdict="under",
+        sound_version="the worst-case accountant on the real noise (F3, F8).",
+        more=(
+            ("z", z),
+            ("one epoch, orders from 1.1 up", dp_epsilon("rdp", z, rate, epoch, delta, usual_orders=True)),
+            ("twenty epochs, orders from 1.1 up", dp_epsilon("rdp", z, rate, 94436, delta, usual_orders=True)),
+            ("large-noise formula, twenty epochs: μ", limit),
+            ("large-noise formula, twenty epochs: ε", float(gaussian_epsilon(delta, limit))),
+            ("batch with z = 1", clip * math.sqrt(step * records)),
+        ),
+    )
+
+
+def mnist() -> Erratum:
+    records, step, clip, delta = MNIST["records"], MNIST["step"], MNIST["clip"], MNIST["delta"]
+    rate = 128 / records
+    half, full = (noise_multiplier(128, records, step, clip, c) for c in (1.0, 2.0))
+    return Erratum(
+        number="30",
+        severity="L",
+        paper="S4",
+        where="4.3, MNIST",
+        problem="The stated ε is larger than necessary.",
+        example="N = 60,000, η = 0.3, L = 0.3, batch 128, 20 epochs, δ = 1e-5, add/remove, the noise of "
+        "Algorithm 1: ε.",
+        printed_label="stated",
+        printed=0.99,
+        truth_label="privacy loss distribution",
+        truth=dp_epsilon("pld", half, rate, 9375, delta),
+        ours_label="Rényi accounting",
+        ours=dp_epsilon("rdp", half, rate, 9375, delta),
+        verdict="loose",
+        sound_version="the worst-case accountant on the real noise (F3, F8).",
+        more=(
+            ("moments accountant", dp_epsilon("moments", half, rate, 9375, delta)),
+            ("posterior noise (c = 2), Rényi", dp_epsilon("rdp", full, rate, 9375, delta)),
+            ("posterior noise (c = 2), PLD", dp_epsilon("pld", full, rate, 9375, delta)),
+        ),
+    )
+
+
+def step_size_example() -> Erratum:
+    records, steps, epsilon, delta, step = 50000, 10**4, 0.1, 1e-5, 0.103
+    rungs = float((np.arange(1, steps + 1) ** (-1 / 3)).sum())
+    budget = float(gaussian_shift(epsilon, delta)) ** 2 * records
+    z = noise_multiplier(500, records, step, 1.0)
+    return Erratum(
+        number="31",
+        severity="U",
+        paper="S4",
+        where="3.1, example",
+        problem="A step of 0.103 is said to be (0.1, 1e-5)-DP at T = 10⁴, N = 50,000, L = 1, and the usual "
+        "fixed step of "
+        "0.1 with it.",
+        example="Fixed step 0.103, batch 500, the noise of Algorithm 1: ε at δ = 1e-5.",
+        printed_label="stated",
+        printed=epsilon,
+        truth_label="privacy loss distribution",
+        truth=dp_epsilon("pld", z, 0.01, steps, delta),
+        ours_label="Rényi accounting",
+        ours=dp_epsilon("rdp", z, 0.01, steps, delta),
+        verdict="under",
+        sound_version="`accountant.calibrate.noise_for` (F8).",
+        more=(
+            (
+                "decreasing from 0.103 (large-noise limit): ε",
+                float(gaussian_epsilon(delta, math.sqrt(step * rungs / records))),
+            ),
+            ("largest first step, decreasing (large-noise limit)", budget / rungs),
+            ("largest fixed step (large-noise limit)", budget / steps),
+            ("fixed 0.103, batch 100: ε (Rényi)", dp_epsilon("rdp", z / 5, 0.002, steps, delta)),
+        ),
+    )
+
+
+def adjacency() -> Erratum:
+    records, step, clip, delta = MNIST["records"], MNIST["step"], MNIST["clip"], MNIST["delta"]
+    z = noise_multiplier(128, records, step, clip)
+    run = (z, 128 / records, 9375, delta)
+    return Erratum(
+        number="32",
+        severity="I",
+        paper="S4",
+        where="definition of adjacency",
+        problem="Replace-one is defined, an add/remove lemma is used; batches of fixed size are described, Poisson "
+        "sampling is assumed.",
+        example="MNIST as in erratum 30: ε under the adjacency that the paper defines.",
+        printed_label="add/remove formula",
+        printed=dp_epsilon("rdp", *run),
+        truth_label="replace-one, exact pair, PLD",
+        truth=dp_epsilon("pld", *run, "replace-one"),
+        ours_label="replace-one, exact pair, Rényi",
+        ours=dp_epsilon("rdp", *run, "replace-one"),
+        verdict="under",
+        sound_version="`adjacency` and `sampling` are part of every accountant and guarantee (A2, A3).",
+        more=(("add/remove with half the noise multiplier, Rényi (heuristic)", dp_epsilon("rdp", z / 2, *run[1:])),),
+    )
+
+
+def tail_equivalence() -> Erratum:
+    mu = 0.5
+    epsilon = float(gaussian_epsilon(1e-5, mu))
+    return Erratum(
+        number="33",
+        severity="T",
+        paper="S4",
+        where="2.1",
+        problem='"(ε, δ)-DP is equivalent to the tail bound": it is implied by it. See also erratum 13c.',
+        example="A Gaussian step with shift 0.5 at its exact (ε, 1e-5): Pr[loss ≥ ε].",
+        printed_label="δ",
+        printed=1e-5,
+        truth_label="Φ(1/4 − 2ε)",
+        truth=loss_tail_of_gaussian(mu, epsilon),
+        ours_label="tail conversion at ε",
+        ours=tail_delta(mu, epsilon),
+        verdict="under",
+        sound_version="two conversions with two names (B10): `convert.epsilon(conversion=...)`.",
+    )
+
+
+def wang_bound() -> Erratum:
+    records, steps, epsilon, delta = 50000, 10**4, 0.1, 1e-5
+    logs = math.log(2.5 * steps / delta) * math.log(2 / delta)
+    terms = [math.log(v) for v in (epsilon, epsilon, records)], [math.log(v) for v in (128, steps, logs)]
+    return Erratum(
+        number="35",
+        severity="T",
+        paper="S4",
+        where="3.1, bound of Wang et al.",
+        problem="The value printed is not that of the formula printed.",
+        example="ε²N/(128 L² T log(2.5T/δ) log(2/δ)) at (0.1, 1e-5), N = 50,000, T = 10⁴, L = 1.",
+        printed_label="stated",
+        printed=1.54e-6,
+        truth_label="summed in logs",
+        truth=math.exp(sum(terms[0]) - sum(terms[1])),
+        ours_label="the formula (F7)",
+        ours=epsilon**2 * records / (128 * steps * logs),
+        verdict="wrong",
+        sound_version="kept as a formula for comparison (F7).",
+    )
+
+
+ERRATA = (
+    sign_of_the_drift,
+    temperature,
+    step_conditions,
+    decreasing_steps,
+    inverted_rate,
+    svhn,
+    mnist,
+    step_size_example,
+    adjacency,
+    tail_equivalence,
+    wang_bound,
+)
