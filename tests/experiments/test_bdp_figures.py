@@ -186,8 +186,9 @@ class TestFigure3:
     ) -> None:
         """Rare large gradients decide: over five seeds 207-251, 64-101, 15-40 and 0.7-3.6 for Hölder."""
         found = [epsilon(fig3, curve=rule, step=100, quantile=q) for q in bdp_fig3.QUANTILES]
-        for value, expected in zip(found, indicative, strict=True):
-            assert expected / 2.2 < value < expected * 2.2
+        for value, expected, factor in zip(found, indicative, (1.3, 1.4, 2.5, 3.0), strict=True):
+            assert expected / factor < value < expected * factor
+        assert found == sorted(found, reverse=True)
 
     def test_product_is_below_holder(self, fig3: list[dict[str, Any]]) -> None:
         for row in pick(fig3, curve="product"):
@@ -225,7 +226,7 @@ class TestFigure4:
         [(1.0, 12, 1.10646818056), (0.7, 26, 0.543146467015), (0.1, 400, 0.0518080572362)],
     )
     def test_best(self, clip: float, lam: int, value: float) -> None:
-        assert bdp_fig4.at_lambda(clip, [lam])[0] == pytest.approx(value, rel=2e-12)
+        assert bdp_fig4.at_lambda(clip, [lam])[0] == pytest.approx(value, rel=5e-12)
 
     def test_best_whole_orders(self) -> None:
         """SPEC says "about 400" for C = 0.1; the best whole λ is 447, 0.6 % lower."""
@@ -328,8 +329,8 @@ class TestRun:
 
     def test_registry(self) -> None:
         for name in MODULES:
-            assert load(name).NAME == name
-            assert load(name).TITLE
+            module = load(name)
+            assert (module.NAME, bool(module.TITLE)) == (name, True)
 
     def test_bad_input(self, tmp_path: Path) -> None:
         with pytest.raises(InputError, match="bdp-fig1"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from bayesdp.errors import Array
 
@@ -29,7 +29,7 @@ def _upper_quantile(failure: float, freedom: int) -> float:
     """The t ≥ 0 that Student's law exceeds with probability γ; 0 for γ ≥ 1/2, so that no limit is below M."""
     if failure >= 0.5:
         return 0.0
-    # The inverse survival function: 1 − γ has lost γ when γ is near the spacing of floats. SciPy's is too
+    # By symmetry from the lower tail: 1 − γ has lost γ when γ is near the spacing of floats. SciPy's is too
     # small, even −inf, for some γ below 1e-150; infinity is then on the safe side.
-    quantile = float(stats.t.isf(failure, freedom))
-    return quantile if float(stats.t.sf(quantile, freedom)) <= failure * (1 + 1e-9) else math.inf
+    quantile = float(special.stdtrit(freedom, failure))
+    return -quantile if float(special.stdtr(freedom, quantile)) <= failure * (1 + 1e-9) else math.inf

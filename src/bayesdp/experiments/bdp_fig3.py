@@ -42,17 +42,17 @@ def compute(seed: int = 0, *, people: int = PEOPLE) -> list[Row]:
     sound way are planned for distances up to 2C, the papers' own worst case, because nobody is clipped. Its
     coverage holds at all the steps shown together: the failure probability is split over them.
     """
-    rng = np.random.default_rng(seed)
+    papers_rng, people_rng = np.random.default_rng(seed).spawn(2)
     grid, weights = orders.planned(SIGMA, RATE, STEPS, DELTA)
     lookup = CostTable(grid, sampling_rate=RATE)
     printed = {"Hölder": np.zeros(len(QUANTILES)), "product": np.zeros(len(QUANTILES))}
     tally = np.zeros((len(QUANTILES), people, len(grid)))
     table = _everybody()
     for step in range(1, STEPS + 1):
-        gradients = synthetic.gradients(synthetic.RECORDS, synthetic.DIMENSIONS, rng)
+        gradients = synthetic.gradients(synthetic.RECORDS, synthetic.DIMENSIONS, papers_rng)
         distances = synthetic.pair_distances(gradients)
         noise = 2 * SIGMA * np.quantile(synthetic.norms(gradients), QUANTILES)
-        norms = synthetic.fresh_norms(people, synthetic.DIMENSIONS, rng)
+        norms = synthetic.fresh_norms(people, synthetic.DIMENSIONS, people_rng)
         for i, std in enumerate(noise.tolist()):
             printed["Hölder"][i] += _printed_cost(distances, std, STEPS)
             printed["product"][i] += _printed_cost(distances, std, 1)
