@@ -29,6 +29,7 @@ from bayesdp.guarantee import ADJACENCIES, Adjacency, Guarantee
 
 COMPOSITIONS = ("audit-set", "holder", "product")
 ORIENTATIONS = ("absent", "present")
+_REPLACED = {"absent": "add", "present": "remove"}
 KIND = "bayesdp/bayesian"
 VERSION = 1
 
@@ -148,7 +149,8 @@ class BayesianAccountant:
         if distances is not None and np.ndim(distances) != 1:
             raise InputError(f"Expected distances with 1 dimension(s), got shape {np.shape(distances)}.")
         if side not in self._sides:
-            fresh = self._make(records=max(1, np.size(signal) if distances is not None else len(np.atleast_1d(signal))))
+            records = np.size(signal) if distances is not None else len(np.atleast_1d(signal))
+            fresh = self._make(max(1, records), side)
             fresh.step(distances, noise_std=noise_std, sampling_rate=sampling_rate, steps=steps, cost=cost)
             self._sides[side] = fresh
         else:
@@ -245,10 +247,15 @@ class BayesianAccountant:
 
     # --- answering ------------------------------------------------------------------------------------------
 
-    def _make(self, records: int) -> Any:
+    def _make(self, records: int, side: str = "present") -> Any:
+        # Under add-remove B4 bounds either side (B6). Replacing is not symmetric: an outsider takes the place of
+        # somebody unknown, a member gives way to somebody unknown.
+        direction = _REPLACED[side] if self.adjacency == "replace-one" else "both"
         common = {"orders": self._given["orders"], "total_steps": self.total_steps, "cap": self.cap}
         if self.composition == "audit-set":
-            return _Witnesses(records, **common, weights=self._given["weights"], adjacency=self.adjacency)
+            return _Witnesses(
+                records, **common, weights=self._given["weights"], adjacency=self.adjacency, direction=direction
+            )
         if self._given["weights"] is not None:
             raise errors.refuse("weights", self._given["weights"], 'to be left out unless composition="audit-set"')
         exponent = self.total_steps if self.composition == "holder" else 1
@@ -259,6 +266,7 @@ class BayesianAccountant:
             estimator=self.estimator,
             failure=self.failure,
             adjacency=self.adjacency,
+            direction=direction,
         )
 
     def _losses(self, delta: float) -> tuple[dict[str, Array], float]:

@@ -37,12 +37,14 @@ class PopulationCost:
         estimator: str,
         failure: float,
         adjacency: str,
+        direction: str = "both",
     ) -> None:
         self.records, self.total_steps, self.cap = records, total_steps, cap
         self.exponent, self.estimator, self.failure, self.adjacency = exponent or 1, estimator, failure, adjacency
+        self.direction = direction
         self.orders = default_orders() if orders is None else errors.orders("orders", orders)
         self.weights = None
-        self._step_cost = StepCost(self.orders, adjacency=adjacency, direction="both", cap=cap)
+        self._step_cost = StepCost(self.orders, adjacency=adjacency, direction=direction, cap=cap)
         self.total = np.zeros(len(self.orders))
         self.steps = 0
         self.sampled = False
@@ -93,6 +95,7 @@ class PopulationCost:
                 "estimator": self.estimator,
                 "failure": self.failure,
                 "adjacency": self.adjacency,
+                "direction": self.direction,
             },
             "total": self.total,
             "steps": self.steps,

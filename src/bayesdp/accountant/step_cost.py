@@ -3,7 +3,8 @@
     shift = distance / noise_std,      cost = (α-1) D_α of the step, shape (records, orders)
 
 add-remove: B4, which bounds both directions (B6); "add" alone is the exact, smaller B6. replace-one: the record
-is exchanged for any other of at most the cap, the pair of H10. Few records are costed exactly, many by lookup in
+and any other of at most the cap change places, the pair of H10, which is not symmetric: what the run itself had
+is the first of the pair, so "both" takes the larger. Few records are costed exactly, many by lookup in
 a table that is never below the truth: which of the two depends on the number of records only, so that a resumed
 run gives the same answer as one that was not interrupted.
 """
@@ -27,6 +28,9 @@ EXACT_RECORDS = 256
 FLOAT32_SLACK = 1e-5
 """Norms that were computed in float32 are raised by this before they are costed."""
 
+_QUADRATURE = 1 + 1e-9
+"""Replace-one costs come from a quadrature with about ten digits: rounded up."""
+
 DIRECTIONS = ("both", "remove", "add")
 
 
@@ -44,8 +48,6 @@ class StepCost:
                 'Expected cap (the clip norm) to be given for adjacency="replace-one": the other record may be '
                 "anything up to it."
             )
-        if adjacency == "replace-one" and direction != "both":
-            raise errors.refuse("direction", direction, 'to be "both" for adjacency="replace-one"')
         self.orders, self.cap = orders, cap
         self._adjacency, self._direction = adjacency, direction
         self._worst: dict[tuple[float, float], Array] = {}
@@ -98,11 +100,19 @@ class StepCost:
 
     def _exact(self, shift: Array, noise_std: float, sampling_rate: float) -> Array:
         if self._adjacency == "replace-one":
-            assert self.cap is not None
-            other = np.full_like(shift, self.cap / noise_std)
-            return replace_one.cost(shift, other, self.orders, sampling_rate=sampling_rate)
+            return self._replaced(shift, noise_std, sampling_rate)
         direction = "add" if self._direction == "add" else "remove"
         return sgm.cost(shift, self.orders, sampling_rate=sampling_rate, direction=direction)
+
+    def _replaced(self, shift: Array, noise_std: float, sampling_rate: float) -> Array:
+        """H10's pair with the unknown record at the cap: the run had this record, or had the other, or either."""
+        assert self.cap is not None
+        other = np.full_like(shift, self.cap / noise_std)
+        pairs = {"remove": [(shift, other)], "add": [(other, shift)], "both": [(shift, other), (other, shift)]}
+        costs = [
+            replace_one.cost(old, new, self.orders, sampling_rate=sampling_rate) for old, new in pairs[self._direction]
+        ]
+        return np.max(costs, axis=0) * _QUADRATURE
 
     def _rounded(self, noise_std: float, sampling_rate: float) -> RoundedUp:
         # The replace-one pair depends on the noise through the other record, the add direction does not.

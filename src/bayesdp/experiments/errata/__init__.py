@@ -14,6 +14,7 @@ from bayesdp.experiments.errata import (
     per_instance,
     per_instance_use,
     sgld,
+    sgld_claims,
 )
 from bayesdp.experiments.errata.erratum import Erratum, Listed
 from bayesdp.experiments.errata.listed import LISTED
@@ -27,6 +28,7 @@ ERRATA: tuple[Callable[[], Erratum], ...] = (
     *per_instance.ERRATA,
     *per_instance_use.ERRATA,
     *sgld.ERRATA,
+    *sgld_claims.ERRATA,
 )
 
 

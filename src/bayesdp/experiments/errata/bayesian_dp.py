@@ -251,7 +251,7 @@ def hidden_state() -> Erratum:
         ours_label="shadow trajectories (H6)",
         ours=float(gaussian.cost(np.array(shifts), order).sum()),
         verdict="under",
-        sound_version="shadow trajectories for every witness (H6).",
+        sound_version="rule for the learner: a shadow trajectory for every witness (H6).",
     )
 
 

@@ -13,6 +13,7 @@ from bayesdp.accountant.worst_case import WorstCaseAccountant
 from bayesdp.compose.additive import total
 from bayesdp.divergence import sgm
 from bayesdp.divergence.hockey_stick import gaussian_delta
+from bayesdp.errors import Array
 from bayesdp.experiments.errata.erratum import Erratum
 from bayesdp.experiments.errata.exact import dp_epsilon, log_mean, normal_mixture, one_step_epsilon
 
@@ -199,7 +200,7 @@ def published_epsilon() -> Erratum:
     orders = np.arange(2.0, 65)
     typical, rich = np.full(100, 0.1), np.append(np.full(99, 0.1), 1.0)
 
-    def reported(shifts: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
+    def reported(shifts: Array) -> float:
         run = total(np.broadcast_to(sgm.cost(shifts, orders, sampling_rate=0.01), (100, 100, orders.size)))
         return float(convert.epsilon([log_mean(column) for column in run.T], orders, 1e-5, "tail"))
 

@@ -180,7 +180,8 @@ def prior_in_the_clip() -> Erratum:
         ours_label="Σ clip(gᵢ) + prior",
         ours=float(np.clip(likelihood, -1, 1).sum() + prior),
         verdict="wrong",
-        sound_version="prior and entropy gradients are added exactly, outside clipping and noise.",
+        sound_version="rule for the learner: prior and entropy gradients are added exactly, outside clipping "
+        "and noise.",
     )
 
 

@@ -36,6 +36,37 @@ SECTIONS = (
 )
 
 
+INCOME = """\
+## The income example of S1, section III-C, worked
+
+A town publishes the mean income of its residents with ε₀-DP noise. One person earns far more than everybody else,
+and an attacker wants to know whether they live there. S1 says that after a high outcome the attacker may be right
+with probability 1/(1 + e^−ε₀): 88 % at ε₀ = 2.
+
+In numbers: {residents} residents, {others} with incomes spread evenly from 20,000 to 80,000 and one with {cap},
+which is also the cap B; Laplace noise of scale B/(N ε₀) on the mean. A resident of income x moves the mean by ε₀ x/B
+noise units, and that is *their own* ε. The attacker looks for outcomes at or above the mean with the resident: half of
+all when they are present, e^−ε of that when absent.
+
+{attacks}
+
+So the bound is attained, for one person and some outcomes: 88 % is the belief after a high outcome, not the rate of
+right guesses, which for Laplace noise is 1 − e^(−ε₀/2)/2. For the other {others} residents the same release says next
+to nothing. This is what Bayesian and per-instance accounting are for: the same noise, a number for each.
+
+How much of that a single Bayesian ε at δ = 1e-5 can say depends on how rare the rich are (ε₀ = 2):
+
+| share of rich people in μ | strong Bayesian ε, exact | S1's accounting (Chernoff, best λ) |
+|---|---|---|
+{rarities}
+
+Where the rich are more frequent than δ the Bayesian ε must speak for them too and equals ε₀. Where they are not, it
+forgets them, which is why a coverage is always shown beside it; and the moment bound, which averages e^(λD) over
+people, still sees most of them. An audit set with an order statistic (H5, H12) states instead, for this town's
+incomes: for 99 % of people ε is at most {most}; and it says for how many it does not speak.
+"""
+
+
 def render() -> str:
     """The whole page."""
     parts = [TITLE, _severities(), _summary(), _income()]
@@ -75,8 +106,7 @@ def _severities() -> str:
 
 def _summary() -> str:
     rows = [
-        f"| [{e.number}](#{_anchor(e)}) | {e.severity} | {e.paper} | {e.where} | {show(e.printed)} | {show(e.truth)} "
-        f"| {show(e.ours)} |"
+        _row(f"[{e.number}](#{_anchor(e)})", e.severity, e.paper, e.where, *map(show, (e.printed, e.truth, e.ours)))
         for e in computed()
     ]
     head = ["| no. | | paper | place | printed | truth | ours |", "|---|---|---|---|---|---|---|"]
@@ -89,10 +119,10 @@ def _anchor(e: Erratum) -> str:
 
 def _entry(e: Erratum) -> str:
     rows = [
-        f"| printed: {_cell(e.printed_label)} | {show(e.printed)} |",
-        f"| truth: {_cell(e.truth_label)} | {show(e.truth)} |",
-        f"| ours: {_cell(e.ours_label)} | {show(e.ours)} |",
-        *(f"| {_cell(label)} | {show(value)} |" for label, value in e.more),
+        _row(f"printed: {e.printed_label}", show(e.printed)),
+        _row(f"truth: {e.truth_label}", show(e.truth)),
+        _row(f"ours: {e.ours_label}", show(e.ours)),
+        *(_row(label, show(value)) for label, value in e.more),
     ]
     return "\n".join(
         [
@@ -109,14 +139,13 @@ def _entry(e: Erratum) -> str:
     )
 
 
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
+def _row(*cells: str) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 def _listed() -> str:
     rows = [
-        f'| <a id="erratum-{e.number}"></a>{e.number} | {e.severity} | {e.paper} | {_cell(e.where)} '
-        f"| {_cell(e.problem)} | {_cell(e.reading)} |"
+        _row(f'<a id="erratum-{e.number}"></a>{e.number}', e.severity, e.paper, e.where, e.problem, e.reading)
         for e in LISTED
     ]
     head = ["| no. | | paper | place | printed | sound reading |", "|---|---|---|---|---|---|"]
@@ -129,23 +158,13 @@ def _income() -> str:
         "| ε₀ | rich: belief after a high outcome | bound 1/(1 + e^−ε₀) | rich: right guesses over all outcomes "
         f"| income {typical:,.0f}: own ε | income {typical:,.0f}: belief |"
     )
-    attacks = [
-        " | ".join(["|", *map(show, numbers), "|"]).replace("| |", "|")
-        for level in (2.0, 5.0, 10.0)
-        for rich, plain in [(income.attack(income.RICH, level), income.attack(typical, level))]
-        for numbers in [
-            (
-                level,
-                rich.posterior,
-                convert.attacker_success(level),
-                rich.right_guesses,
-                plain.epsilon,
-                plain.posterior,
-            )
-        ]
-    ]
+    attacks = []
+    for level in (2.0, 5.0, 10.0):
+        rich, plain = income.attack(income.RICH, level), income.attack(typical, level)
+        for_rich = level, rich.posterior, convert.attacker_success(level), rich.right_guesses
+        attacks.append(_row(*map(show, (*for_rich, plain.epsilon, plain.posterior))))
     rarities = [
-        f"| {words} | {show(income.strong_bdp(2.0, share, 1e-5))} | {show(income.chernoff_bdp(2.0, share, 1e-5))} |"
+        _row(words, show(income.strong_bdp(2.0, share, 1e-5)), show(income.chernoff_bdp(2.0, share, 1e-5)))
         for words, share in (
             ("one in a thousand (this town)", 1e-3),
             ("one in 100,000", 1e-5),
@@ -160,37 +179,6 @@ def _income() -> str:
         rarities="\n".join(rarities),
         most=show(2 * float(np.quantile(income.ORDINARY, 0.99)) / income.CAP),
     )
-
-
-INCOME = """\
-## The income example of S1, section III-C, worked
-
-A town publishes the mean income of its residents with ε₀-DP noise. One person earns far more than everybody else,
-and an attacker wants to know whether they live there. S1 says that after a high outcome the attacker may be right
-with probability 1/(1 + e^−ε₀): 88 % at ε₀ = 2.
-
-In numbers: {residents} residents, {others} with incomes spread evenly from 20,000 to 80,000 and one with {cap},
-which is also the cap B; Laplace noise of scale B/(N ε₀) on the mean. A resident of income x moves the mean by ε₀ x/B
-noise units, and that is *their own* ε. The attacker looks for outcomes at or above the mean with the resident: half of
-all when they are present, e^−ε of that when absent.
-
-{attacks}
-
-So the bound is attained, for one person and some outcomes: 88 % is the belief after a high outcome, not the rate of
-right guesses, which for Laplace noise is 1 − e^(−ε₀/2)/2. For the other {others} residents the same release says next
-to nothing. This is what Bayesian and per-instance accounting are for: the same noise, a number for each.
-
-How much of that a single Bayesian ε at δ = 1e-5 can say depends on how rare the rich are (ε₀ = 2):
-
-| share of rich people in μ | strong Bayesian ε, exact | S1's accounting (Chernoff, best λ) |
-|---|---|---|
-{rarities}
-
-Where the rich are more frequent than δ the Bayesian ε must speak for them too and equals ε₀. Where they are not, it
-forgets them, which is why a coverage is always shown beside it; and the moment bound, which averages e^(λD) over
-people, still sees most of them. An audit set with an order statistic (H5, H12) states instead, for this town's
-incomes: for 99 % of people ε is at most {most}; and it says for how many it does not speak.
-"""
 
 
 def main(path: str) -> None:
