@@ -112,7 +112,7 @@ class StepCost:
         costs = [
             replace_one.cost(old, new, self.orders, sampling_rate=sampling_rate) for old, new in pairs[self._direction]
         ]
-        return np.max(costs, axis=0) * _QUADRATURE
+        return np.asarray(np.max(costs, axis=0) * _QUADRATURE)
 
     def _rounded(self, noise_std: float, sampling_rate: float) -> RoundedUp:
         # The replace-one pair depends on the noise through the other record, the add direction does not.

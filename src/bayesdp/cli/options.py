@@ -26,9 +26,7 @@ SamplingRate = Annotated[
 Steps = Annotated[float | None, typer.Option("--steps", metavar="N", help="Number of noisy steps, e.g. 1000.")]
 Delta = Annotated[
     float,
-    typer.Option(
-        "--delta", metavar="D", help="The δ, in (0, 1): far below one over the number of records, e.g. 1e-5."
-    ),
+    typer.Option("--delta", metavar="D", help="The δ, in (0, 1): far below one over the number of records, e.g. 1e-5."),
 ]
 Epsilon = Annotated[float, typer.Option("--epsilon", metavar="E", help="The DP ε, e.g. 2.")]
 Engine = Annotated[
