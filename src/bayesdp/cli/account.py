@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from bayesdp import errors
 from bayesdp.cli import distances_file, options, show
@@ -19,179 +16,42 @@ if TYPE_CHECKING:
     from bayesdp.guarantee import Guarantee
 
 COVERAGE = 0.9
-_WITNESSES = "Witnesses"
-_PLAN = "How the run was made private"
-_METHOD = "How it is accounted for"
-_OUTPUT = "What is printed"
 
 
 def account(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Distances: rows are steps, columns records. CSV, NPZ or Parquet.")
-    ],
-    delta: Annotated[
-        float,
-        typer.Option("--delta", metavar="D", help="The δ of each guarantee, e.g. 1e-5.", rich_help_panel=_PLAN),
-    ],
-    noise_std: Annotated[
-        float | None,
-        typer.Option(
-            "--noise-std",
-            metavar="S",
-            help="Standard deviation of the noise, in the unit of the distances, e.g. 1.5.",
-            rich_help_panel=_PLAN,
-        ),
-    ] = None,
-    noise_multiplier: Annotated[
-        float | None,
-        typer.Option(
-            "--noise-multiplier",
-            metavar="Z",
-            help="The same as a multiple of --clip-norm: give one of the two, e.g. 1.1.",
-            rich_help_panel=_PLAN,
-        ),
-    ] = None,
-    clip_norm: Annotated[
-        float | None,
-        typer.Option(
-            "--clip-norm",
-            metavar="C",
-            help="The largest distance there can be, e.g. 1. Without it nothing is promised to everybody (DP).",
-            rich_help_panel=_PLAN,
-        ),
-    ] = None,
-    sampling_rate: Annotated[
-        float,
-        typer.Option(
-            "--sampling-rate",
-            metavar="Q",
-            help="Chance that a record enters a step (Poisson sampling), e.g. 0.01.",
-            rich_help_panel=_PLAN,
-        ),
-    ] = 1.0,
-    total_steps: Annotated[
-        float | None,
-        typer.Option(
-            "--total-steps",
-            metavar="N",
-            help="Planned number of steps: more rows are an error. Needed for --composition holder.",
-            rich_help_panel=_PLAN,
-        ),
-    ] = None,
-    members: Annotated[
-        Path | None,
-        typer.Option(
-            "--members",
-            metavar="FILE",
-            help="Distances of records that were trained on; FILE then holds outsiders. Without it the Bayesian "
-            "guarantee speaks for outsiders only.",
-            rich_help_panel=_WITNESSES,
-        ),
-    ] = None,
-    array: Annotated[
-        str | None,
-        typer.Option(
-            "--array",
-            metavar="NAME",
-            help="Which array of an NPZ with several, e.g. norms.",
-            rich_help_panel=_WITNESSES,
-        ),
-    ] = None,
-    header: Annotated[
-        bool | None,
-        typer.Option(
-            "--header/--no-header",
-            help="Whether the first line of a CSV names the records. Found out when left out: names are not numbers.",
-            rich_help_panel=_WITNESSES,
-        ),
-    ] = None,
-    coverage: Annotated[
-        float | None,
-        typer.Option(
-            "--coverage",
-            metavar="P",
-            help="Share of people that the Bayesian guarantee speaks for, picked before looking. "
-            f"[dim]\\[default: {COVERAGE}, or less where the records are too few][/dim]",
-            rich_help_panel=_METHOD,
-        ),
-    ] = None,
-    failure: Annotated[
-        float,
-        typer.Option(
-            "--failure",
-            metavar="F",
-            help="Chance that the share is wrong (audit-set), or of one estimate (holder, product).",
-            rich_help_panel=_METHOD,
-        ),
-    ] = 1e-6,
-    composition: Annotated[
-        str,
-        typer.Option(
-            "--composition",
-            metavar="audit-set|holder|product",
-            help="How Bayesian costs add up; holder and product are the papers', product is unsound.",
-            rich_help_panel=_METHOD,
-        ),
-    ] = "audit-set",
-    estimator: Annotated[
-        str | None,
-        typer.Option(
-            "--estimator",
-            metavar="NAME",
-            help="Bound on a mean for holder and product: betting, bernstein, kl, hoeffding, or student-t "
-            "(a heuristic). [dim]\\[default: betting][/dim]",
-            rich_help_panel=_METHOD,
-        ),
-    ] = None,
-    orders: Annotated[
-        str | None,
-        typer.Option(
-            "--orders",
-            metavar="A,B,…",
-            help="Rényi orders > 1, fixed before the run, e.g. 2,4,8,16,32. Chosen well when left out.",
-            rich_help_panel=_METHOD,
-        ),
-    ] = None,
-    adjacency: Annotated[
-        str,
-        typer.Option(
-            "--adjacency",
-            metavar="add-remove|replace-one",
-            help="What differs between two neighbouring data sets: a record more or less, or one exchanged.",
-            rich_help_panel=_METHOD,
-        ),
-    ] = "add-remove",
-    curve: Annotated[
-        bool,
-        typer.Option(
-            "--curve",
-            help="Also the Bayesian ε of several shares of people, valid together (audit-set).",
-            rich_help_panel=_OUTPUT,
-        ),
-    ] = False,
-    top: Annotated[
-        int | None,
-        typer.Option(
-            "--top", metavar="N", help="Also the N most exposed records, e.g. 5. Sensitive.", rich_help_panel=_OUTPUT
-        ),
-    ] = None,
-    json: Annotated[
-        bool,
-        typer.Option("--json", help="Print a JSON list of guarantees and nothing else.", rich_help_panel=_OUTPUT),
-    ] = False,
+    file: options.File,
+    delta: options.Delta,
+    noise_std: options.NoiseStd = None,
+    noise_multiplier: options.NoiseMultiplier = None,
+    clip_norm: options.ClipNorm = None,
+    sampling_rate: options.SamplingRate = 1.0,
+    total_steps: options.TotalSteps = None,
+    members: options.Members = None,
+    array: options.ArrayName = None,
+    header: options.Header = None,
+    coverage: options.Coverage = None,
+    failure: options.Failure = 1e-6,
+    composition: options.Composition = "audit-set",
+    estimator: options.Estimator = None,
+    orders: options.Orders = None,
+    adjacency: options.Adjacency = "add-remove",
+    curve: options.Curve = False,
+    top: options.Top = None,
+    json: options.Json = False,
 ) -> None:
-    """
+    r"""
     The privacy of a run that happened: for everybody, for people like those in the data, and for one record.
 
     FILE holds the distances of witnesses: how far each record moves the update of each step, which for private SGD
     is its clipped gradient norm, whether it was sampled or not. Witnesses are drawn independently from the
     population and fixed before the run; those in FILE are not trained on (see --members for those that are).
 
-    \b
     Examples:
-      bayesdp account norms.csv --noise-std 1 --sampling-rate 0.01 --clip-norm 1 --delta 1e-5
-      bayesdp account outside.npz --members inside.npz --noise-multiplier 1.1 --clip-norm 1
-              --sampling-rate 0.01 --delta 1e-5 --curve --top 5
+      bayesdp account norms.csv --noise-std 1 --clip-norm 1 \
+              --sampling-rate 0.01 --delta 1e-5
+      bayesdp account outside.npz --members inside.npz \
+              --noise-multiplier 1.1 --clip-norm 1 --sampling-rate 0.01 \
+              --delta 1e-5 --curve --top 5
     """
     from bayesdp.accountant import BayesianAccountant
 

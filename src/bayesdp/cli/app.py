@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, NoReturn, cast
 
 import typer
@@ -23,15 +24,22 @@ _UsageError = cast(type[typer.BadParameter], typer.BadParameter.__base__)
 
 app = typer.Typer(name="bayesdp", add_completion=False, no_args_is_help=True, rich_markup_mode="rich")
 
-_COMPUTE = "Differential privacy of a plan"
-_ACCOUNT = "Privacy of a run that happened"
-_LOOK = "Look around"
-app.command(rich_help_panel=_COMPUTE)(epsilon)
-app.command(rich_help_panel=_COMPUTE)(delta)
-app.command(rich_help_panel=_COMPUTE)(calibrate)
-app.command(rich_help_panel=_ACCOUNT)(account)
-app.command(rich_help_panel=_LOOK)(demo)
-app.command(rich_help_panel=_LOOK)(reproduce)
+_PANELS: dict[str, list[Callable[..., None]]] = {
+    "Differential privacy of a plan": [epsilon, delta, calibrate],
+    "Privacy of a run that happened": [account],
+    "Look around": [demo, reproduce],
+}
+
+
+def _help(text: str | None) -> str:
+    """A docstring for a terminal of any width: paragraphs without line breaks, except for those of examples."""
+    paragraphs = inspect.cleandoc(text or "").split("\n\n")
+    return "\n\n".join(p if p.startswith(("Example", "Start")) else p.replace("\n", " ") for p in paragraphs)
+
+
+for _panel, _commands in _PANELS.items():
+    for _command in _commands:
+        app.command(help=_help(_command.__doc__), rich_help_panel=_panel)(_command)
 
 
 def _version(wanted: bool) -> None:
@@ -40,29 +48,33 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
-def bayesdp(
-    version: Annotated[  # noqa: ARG001 - the callback answers
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
-    ] = False,
-) -> None:
-    """
+_ABOUT = r"""
     Say truthfully what training on people's data costs in privacy.
 
     Three answers for three audiences: to everybody, whatever the data ([bold]DP[/bold]); to people like those in the
     data ([bold]Bayesian DP[/bold]); and to one named record ([bold]per-instance DP[/bold]). Only the first may be
     published without a thought: the other two are computed from private data.
 
-    \b
     Start here:
       bayesdp demo
-      bayesdp epsilon --noise-multiplier 1.1 --sampling-rate 0.01 --steps 1000 --delta 1e-5
+      bayesdp epsilon --noise-multiplier 1.1 --sampling-rate 0.01 \
+              --steps 1000 --delta 1e-5
       bayesdp calibrate --epsilon 2 --delta 1e-5 --sampling-rate 0.01 --steps 1000
-      bayesdp account norms.csv --noise-std 1 --sampling-rate 0.01 --clip-norm 1 --delta 1e-5
+      bayesdp account norms.csv --noise-std 1 --clip-norm 1 \
+              --sampling-rate 0.01 --delta 1e-5
 
     [bold]bayesdp COMMAND --help[/bold] explains the options of a command. Exit code 0: answered; 2: bad input, one
-    line on stderr says which and nothing is written.
+    line on stderr says which, and nothing is written.
     """
+
+
+@app.callback(help=_help(_ABOUT))
+def _program(
+    version: Annotated[
+        bool, typer.Option("--version", metavar=" ", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """The options of the program itself; `version` is answered by its callback."""
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

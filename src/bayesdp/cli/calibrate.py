@@ -12,7 +12,7 @@ def calibrate(
     epsilon: options.Epsilon,
     delta: options.Delta,
     noise_multiplier: options.NoiseMultiplier = None,
-    sampling_rate: options.SamplingRate = None,
+    sampling_rate: options.SamplingRateOrNone = None,
     steps: options.Steps = None,
     engine: options.Engine = "pld",
     adjacency: options.Adjacency = "add-remove",
@@ -24,10 +24,9 @@ def calibrate(
     Give two of --noise-multiplier, --sampling-rate and --steps; the third is found. What is printed was itself
     accounted for and never overshoots the ε. With --json the guarantee also carries the three numbers.
 
-    \b
     Examples:
       bayesdp calibrate --epsilon 2 --delta 1e-5 --sampling-rate 0.01 --steps 1000
-      bayesdp calibrate --epsilon 2 --delta 1e-5 --noise-multiplier 1.1 --sampling-rate 0.01
+      bayesdp calibrate --epsilon 2 --delta 1e-5 --noise-multiplier 1 --sampling-rate 0.01
       bayesdp calibrate --epsilon 2 --delta 1e-5 --noise-multiplier 1.1 --steps 1000
     """
     plan: dict[str, Any] = {"noise_multiplier": noise_multiplier, "sampling_rate": sampling_rate, "steps": steps}
@@ -42,7 +41,8 @@ def calibrate(
     searches: dict[str, Any] = {"noise_multiplier": noise_for, "sampling_rate": rate_for, "steps": steps_for}
     (wanted,) = missing
     known = {name: value for name, value in plan.items() if name != wanted}
-    plan[wanted] = searches[wanted](epsilon, delta, **known, engine=engine, adjacency=adjacency)
+    with show.waiting("Searching"):
+        plan[wanted] = searches[wanted](epsilon, delta, **known, engine=engine, adjacency=adjacency)
     plan["steps"] = int(plan["steps"])
     accountant = WorstCaseAccountant(engine, adjacency)  # type: ignore[arg-type]  # the search has checked both
     accountant.step(**plan)
@@ -50,6 +50,6 @@ def calibrate(
         show.json_list([{**accountant.guarantee(delta).to_dict(), **plan}])
         return
     # A rounded answer must keep the promise too: noise goes up, the rate down.
-    shown = {"noise_multiplier": show.up, "sampling_rate": show.down, "steps": str}[wanted](plan[wanted])
-    show.line(f"{wanted.replace('_', ' ')} = {shown}")
+    rounded: dict[str, Any] = {"noise_multiplier": show.up, "sampling_rate": show.down, "steps": str}
+    show.line(f"{wanted.replace('_', ' ')} = {rounded[wanted](plan[wanted])}")
     show.guarantees([accountant.guarantee(delta)])

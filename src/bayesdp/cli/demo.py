@@ -9,7 +9,6 @@ def demo(seed: options.Seed = 0, json: options.Json = False) -> None:
     """
     Account one training run on synthetic heavy-tailed gradients three ways.
 
-    \b
     Example:
       bayesdp demo
     """

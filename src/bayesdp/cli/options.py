@@ -1,69 +1,166 @@
-"""Options that several commands share: the same word means the same thing everywhere."""
+"""The words of the command line: every option, once, so that the same word means the same thing in every command."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
 from bayesdp.errors import InputError
 
+_PLAN = "How noise is added"
+_METHOD = "How it is accounted for"
+_WITNESSES = "Witnesses"
+_OUTPUT = "What comes out"
+
+
+def _plan(name: str, metavar: str, text: str) -> Any:
+    return typer.Option(name, metavar=metavar, help=text, rich_help_panel=_PLAN)
+
+
+def _method(name: str, metavar: str, text: str) -> Any:
+    return typer.Option(name, metavar=metavar, help=text, rich_help_panel=_METHOD)
+
+
+def _witnesses(name: str, metavar: str | None, text: str) -> Any:
+    return typer.Option(name, metavar=metavar, help=text, rich_help_panel=_WITNESSES)
+
+
+def _output(name: str, metavar: str, text: str) -> Any:
+    return typer.Option(name, metavar=metavar, help=text, rich_help_panel=_OUTPUT)
+
+
+# --- the plan ---------------------------------------------------------------------------------------------------
+
+Epsilon = Annotated[float, _plan("--epsilon", "E", "The DP ε to keep, e.g. 2.")]
+Delta = Annotated[
+    float, _plan("--delta", "D", "The δ, in (0, 1): well below one over the number of records, e.g. 1e-5.")
+]
 NoiseMultiplier = Annotated[
     float | None,
-    typer.Option(
-        "--noise-multiplier", metavar="Z", help="Standard deviation of the noise divided by the clip norm, e.g. 1.1."
+    _plan("--noise-multiplier", "Z", "Standard deviation of the noise divided by the clip norm, e.g. 1.1."),
+]
+NoiseStd = Annotated[
+    float | None,
+    _plan("--noise-std", "S", "Standard deviation of the noise, in the unit of the distances, e.g. 1.5."),
+]
+ClipNorm = Annotated[
+    float | None,
+    _plan(
+        "--clip-norm",
+        "C",
+        "The largest distance there can be, e.g. 1. Without it nothing is promised to everybody (DP).",
     ),
 ]
 SamplingRate = Annotated[
+    float, _plan("--sampling-rate", "Q", "Chance that a record enters a step (Poisson sampling), e.g. 0.01.")
+]
+SamplingRateOrNone = Annotated[
     float | None,
-    typer.Option(
-        "--sampling-rate",
-        metavar="Q",
-        help="Chance that a record enters a step (Poisson sampling), e.g. 0.01; 1 is no sampling.",
-    ),
+    _plan("--sampling-rate", "Q", "Chance that a record enters a step (Poisson sampling), e.g. 0.01; 1 is everybody."),
 ]
-# A float, so that 1e4 can be typed; the library asks for a whole number.
-Steps = Annotated[float | None, typer.Option("--steps", metavar="N", help="Number of noisy steps, e.g. 1000.")]
-Delta = Annotated[
-    float,
-    typer.Option("--delta", metavar="D", help="The δ, in (0, 1): far below one over the number of records, e.g. 1e-5."),
-]
-Epsilon = Annotated[float, typer.Option("--epsilon", metavar="E", help="The DP ε, e.g. 2.")]
-Engine = Annotated[
-    str,
-    typer.Option(
-        "--engine",
-        metavar="pld|rdp|moments|advanced",
-        help="How steps are added up; pld is the tightest, the others are for comparison.",
-    ),
-]
-Adjacency = Annotated[
-    str,
-    typer.Option(
-        "--adjacency",
-        metavar="add-remove|replace-one",
-        help="What differs between two neighbouring data sets: a record more or less, or one exchanged.",
+# Counts are floats here, so that 1e4 can be typed; the library asks for a whole number.
+Steps = Annotated[float | None, _plan("--steps", "N", "Number of noisy steps, e.g. 1000.")]
+TotalSteps = Annotated[
+    float | None,
+    _plan(
+        "--total-steps",
+        "N",
+        "Planned number of steps, e.g. 1000: more rows are an error. Needed for --composition holder.",
     ),
 ]
 Phases = Annotated[
     list[str] | None,
-    typer.Option(
+    _plan(
         "--phase",
-        metavar="Z,Q,N",
-        help="N more steps with noise multiplier Z and sampling rate Q; repeat it for a mix, "
+        "Z,Q,N",
+        "N more steps with noise multiplier Z and sampling rate Q; repeat it for a mix, "
         "e.g. --phase 2,0.01,500 --phase 1,0.01,100.",
+    ),
+]
+
+# --- the method -------------------------------------------------------------------------------------------------
+
+Engine = Annotated[str, _method("--engine", "NAME", "pld (the tightest), or for comparison rdp, moments or advanced.")]
+Adjacency = Annotated[
+    str,
+    _method(
+        "--adjacency",
+        "NAME",
+        "What neighbouring data sets differ in: add-remove (a record more or less) or replace-one.",
     ),
 ]
 Orders = Annotated[
     str | None,
-    typer.Option(
-        "--orders",
-        metavar="A,B,…",
-        help="Rényi orders > 1, fixed before the run, e.g. 2,4,8,16,32. Chosen well when left out.",
+    _method("--orders", "A,B,…", "Rényi orders > 1, fixed before the run, e.g. 2,4,8,16. Chosen for you if left out."),
+]
+Coverage = Annotated[
+    float | None,
+    _method(
+        "--coverage",
+        "P",
+        "Share of people that the Bayesian guarantee speaks for, fixed before looking, e.g. 0.9, which is taken "
+        "if left out, or less where the records are too few.",
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print a JSON list of guarantees and nothing else.")]
-Seed = Annotated[int, typer.Option("--seed", metavar="S", help="Seed of the random draws.")]
+Failure = Annotated[
+    float,
+    _method("--failure", "F", "Chance that the share is wrong (audit-set), or one estimate (holder, product)."),
+]
+Composition = Annotated[
+    str,
+    _method(
+        "--composition",
+        "NAME",
+        "How Bayesian costs add up: audit-set; or as in the papers holder, or product (unsound).",
+    ),
+]
+Estimator = Annotated[
+    str | None,
+    _method(
+        "--estimator",
+        "NAME",
+        "Bound on a mean for holder and product: betting (taken if left out), bernstein, kl, hoeffding or "
+        "student-t (a heuristic).",
+    ),
+]
+
+# --- the witnesses ----------------------------------------------------------------------------------------------
+
+File = Annotated[
+    Path, typer.Argument(metavar="FILE", help="Distances: rows are steps, columns records. CSV, NPZ or Parquet.")
+]
+Members = Annotated[
+    Path | None,
+    _witnesses(
+        "--members",
+        "FILE",
+        "Distances of records that were trained on, e.g. inside.csv. Without it the Bayesian guarantee speaks for "
+        "outsiders only.",
+    ),
+]
+ArrayName = Annotated[str | None, _witnesses("--array", "NAME", "Which array of an NPZ with several, e.g. norms.")]
+Header = Annotated[
+    bool | None,
+    _witnesses(
+        "--header/--no-header",
+        " ",
+        "Whether the first line of a CSV names the records. If left out: when it holds no number.",
+    ),
+]
+
+# --- the output -------------------------------------------------------------------------------------------------
+
+Json = Annotated[bool, _output("--json", " ", "Print a JSON list of guarantees and nothing else.")]
+Curve = Annotated[
+    bool, _output("--curve", " ", "Also the Bayesian ε of several shares of people, valid together (audit-set).")
+]
+Top = Annotated[int | None, _output("--top", "N", "Also the N most exposed records, e.g. 5. Sensitive.")]
+Seed = Annotated[int, _output("--seed", "S", "Seed of the random draws: the same seed, the same output.")]
+Out = Annotated[Path, _output("--out", "FOLDER", "Where the files go; made if missing.")]
+Listing = Annotated[bool, _output("--list", " ", "List the figures and leave.")]
+Figure = Annotated[str | None, typer.Argument(metavar="NAME", help="Which figure, e.g. bdp-fig1: see --list.")]
 
 
 def order_list(text: str | None) -> list[float] | None:

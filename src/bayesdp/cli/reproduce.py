@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from bayesdp.cli import options, show
 from bayesdp.errors import InputError
 
 
 def reproduce(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Which figure, e.g. bdp-fig1: see --list.")] = None,
-    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where the files go.")] = Path("results"),
+    name: options.Figure = None,
+    out: options.Out = Path("results"),
     seed: options.Seed = 0,
-    listing: Annotated[bool, typer.Option("--list", help="List the figures and leave.")] = False,
+    listing: options.Listing = False,
 ) -> None:
-    """
+    r"""
     Redo a figure of the papers, in their way and in the sound way side by side.
 
     Writes NAME.csv (the numbers), NAME.png and NAME.svg (the picture). Needs matplotlib:
-    pip install "bayesdp\\[plot]".
+    pip install "bayesdp\[plot]".
 
-    \b
     Examples:
       bayesdp reproduce --list
       bayesdp reproduce bdp-fig1 --out results

@@ -64,21 +64,22 @@ def guarantees(values: Sequence[Guarantee], *, record: str = "", json: bool = Fa
     if json:
         json_list([one.to_dict() for one in values])
         return
-    table = _table("for whom", "privacy loss", "at δ", "of people", "attacker right")
+    table = _table("for whom", "privacy loss", "at δ", "share", "attacker")
     for column in table.columns[1:]:
         column.no_wrap = True
     for one in values:
         whom = f"{AUDIENCES[one.notion]}{': ' + plain(record) if record and one.notion == 'per-instance' else ''}"
-        share = "-" if one.notion == "per-instance" else f"{down(100 * one.coverage, 4)} %"
+        share = "-" if one.notion == "per-instance" or one.coverage is None else f"{down(100 * one.coverage, 4)} %"
         loss = f"{one.label} = {up(one.epsilon)}"
         table.add_row(whom, loss, up(one.delta, 3), share, percent(one.attacker_success()))
     out = _console()
     out.print(table)
     for one in values:
         out.print(_item(str(one)))
-    out.print("Fine print")
-    for sentence in dict.fromkeys(sentence for one in values for sentence in one.assumptions):
-        out.print(_item(sentence))
+    for one in values:
+        out.print(f"\nFine print of the {one.label}")
+        for sentence in one.assumptions:
+            out.print(_item(sentence))
     if any(one.sensitive for one in values):
         out.print()
         out.print(_SENSITIVE)
@@ -91,7 +92,7 @@ def curve(values: Curve) -> None:
     out = _console()
     out.print()
     out.print(f"Whichever share you pick, at δ = {up(values.delta, 3)} (all lines hold together; sensitive)")
-    table = _table("of people", "Bayesian ε", "attacker right")
+    table = _table("share of people", "Bayesian ε", "attacker")
     for share in shares(values):
         loss = values.at(share)
         table.add_row(f"{100 * share:g} %", up(loss), percent(attacker_success(loss, values.delta)))
@@ -111,7 +112,7 @@ def most_exposed(rows: Iterable[tuple[str, float]], delta: float) -> None:
     out = _console()
     out.print()
     out.print(f"Most exposed records, at δ = {up(delta, 3)} (sensitive: names and numbers)")
-    table = _table("record", "per-instance ε", "attacker right")
+    table = _table("record", "per-instance ε", "attacker")
     for name, loss in rows:
         table.add_row(plain(name, 40), up(loss), percent(attacker_success(loss, delta)))
     out.print(table)

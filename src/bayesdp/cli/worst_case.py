@@ -23,12 +23,12 @@ def epsilon(
     orders: options.Orders = None,
     json: options.Json = False,
 ) -> None:
-    """
+    r"""
     The DP ε of a plan, at a given δ.
 
-    \b
     Examples:
-      bayesdp epsilon --noise-multiplier 1.1 --sampling-rate 0.01 --steps 1000 --delta 1e-5
+      bayesdp epsilon --noise-multiplier 1.1 --sampling-rate 0.01 \
+              --steps 1000 --delta 1e-5
       bayesdp epsilon --phase 2,0.01,500 --phase 1,0.01,100 --delta 1e-5 --json
     """
     accountant = _counted(noise_multiplier, sampling_rate, steps, phase, engine, adjacency, orders)
@@ -46,12 +46,12 @@ def delta(
     orders: options.Orders = None,
     json: options.Json = False,
 ) -> None:
-    """
+    r"""
     The δ of a plan, at a given DP ε.
 
-    \b
     Example:
-      bayesdp delta --noise-multiplier 1.1 --sampling-rate 0.01 --steps 1000 --epsilon 2
+      bayesdp delta --noise-multiplier 1.1 --sampling-rate 0.01 \
+              --steps 1000 --epsilon 2
     """
     accountant = _counted(noise_multiplier, sampling_rate, steps, phase, engine, adjacency, orders)
     found = accountant.delta(epsilon)
@@ -62,7 +62,7 @@ def delta(
 
 def _counted(
     noise_multiplier: float | None,
-    sampling_rate: float | None,
+    sampling_rate: float,
     steps: float | None,
     phases: list[str] | None,
     engine: Any,
