@@ -41,7 +41,5 @@ def basic(epsilons: Any, deltas: Any) -> tuple[float, float]:
     epsilon = np.atleast_1d(array("epsilons", epsilons, least=0, ndim=(0, 1)))
     delta = np.atleast_1d(array("deltas", deltas, least=0, most=1, ndim=(0, 1)))
     if epsilon.size != delta.size:
-        raise InputError(
-            f"Expected as many deltas as epsilons, got {delta.size} deltas and {epsilon.size} epsilons."
-        )
+        raise InputError(f"Expected as many deltas as epsilons, got {delta.size} deltas and {epsilon.size} epsilons.")
     return float(epsilon.sum()), min(1.0, float(delta.sum()))

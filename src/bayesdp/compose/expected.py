@@ -115,9 +115,7 @@ def best_p(
     if grid.size == 0:
         raise refuse("factors", factors, "to hold a factor c with c·n > 1")
     ladder = np.arange(steps)[::-1]
-    values = np.stack(
-        [expected(costs_at(inflated_order(order, ladder, p)), order, p, log_mean=log_mean) for p in grid]
-    )
+    values = np.stack([expected(costs_at(inflated_order(order, ladder, p)), order, p, log_mean=log_mean) for p in grid])
     return values.min(axis=0), grid[values.argmin(axis=0)]
 
 

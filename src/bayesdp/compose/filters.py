@@ -44,18 +44,14 @@ class _Budget:
     def _amounts(self, name: str, values: Any) -> Array:
         result = array(name, values, least=0, infinite=True, ndim=1)
         if result.size != self._spent.size:
-            raise InputError(
-                f"Expected {name} with one entry per record, {self._spent.size}, got {result.size}."
-            )
+            raise InputError(f"Expected {name} with one entry per record, {self._spent.size}, got {result.size}.")
         return result
 
     def _restore(self, state: dict[str, Any]) -> None:
         spent = array("state spent", state["spent"], least=0, most=self._limit, ndim=1)
         active = np.asarray(state["active"])
         if spent.shape != self._spent.shape or active.shape != spent.shape or active.dtype != np.bool_:
-            raise InputError(
-                f"Expected a filter state of {self._spent.size} records, got shape {spent.shape}."
-            )
+            raise InputError(f"Expected a filter state of {self._spent.size} records, got shape {spent.shape}.")
         self._spent, self._active = spent.copy(), active.copy()
 
 

@@ -61,9 +61,7 @@ def best(cost_sums: Any, orders: Any, *, log_mean: LogMean = log_mean_exp, worst
     cost = array("cost_sums", cost_sums, least=0, infinite=True)
     alphas = _grid(orders)
     if cost.ndim < 2 or cost.shape[-1] != alphas.size:
-        raise InputError(
-            f"Expected cost_sums with axes (runs, …, {alphas.size} orders), got shape {cost.shape}."
-        )
+        raise InputError(f"Expected cost_sums with axes (runs, …, {alphas.size} orders), got shape {cost.shape}.")
     shape = cost.shape[1:]
     cap: Array | None = None
     result = np.full(shape, np.inf)

@@ -46,6 +46,9 @@ def planned(noise_multiplier: Any, sampling_rate: Any, steps: Any, delta: float)
     three nearest to λ*. A plan may have several phases: arguments broadcast, `steps` counts the steps of
     each.
 
+    Plan for the largest distance there is: with norms above the clip norm, scale `noise_multiplier` down by
+    as much, or those records get an ε far above their best.
+
     Guarantee: only public quantities are used, so H12's condition holds. Any orders and weights fixed in
     advance are sound; these are near the best: over eight plans tried the mixture was 3 to 9 %
     above the tail value at the best order for a record at the clip norm. From λ = 3 on orders are rounded

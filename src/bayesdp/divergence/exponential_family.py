@@ -78,9 +78,7 @@ BERNOULLI = Family(
 """Probability of a one, in (0, 1): η = log(p/(1−p)), F = log(1 + e^η)."""
 POISSON = Family("Poisson", 0, lambda rate: _one(np.log(rate)), _exponential, _everywhere)
 """Mean: η = log(mean), F = e^η."""
-EXPONENTIAL = Family(
-    "exponential", 0, lambda rate: _one(-rate), lambda e: -np.log(-e[..., 0]), lambda e: e[..., 0] < 0
-)
+EXPONENTIAL = Family("exponential", 0, lambda rate: _one(-rate), lambda e: -np.log(-e[..., 0]), lambda e: e[..., 0] < 0)
 """Rate: η = −rate, F = −log(−η), η < 0."""
 GAMMA = Family(
     "gamma",

@@ -110,16 +110,11 @@ def log_integral(log_f: LogFunction, edges: Array) -> Array:
         return np.asarray(finite + np.log(total))
 
 
-def _panels(
-    log_f: LogFunction, low: Array, high: Array, owner: npt.NDArray[np.intp]
-) -> tuple[Array, Array, Array]:
+def _panels(log_f: LogFunction, low: Array, high: Array, owner: npt.NDArray[np.intp]) -> tuple[Array, Array, Array]:
     """Per panel: log of the Kronrod value, relative gap to the Gauss value, largest |log_f| that counts."""
     half = (high - low) / 2
     logs = np.concatenate(
-        [
-            log_f(((low + high) / 2)[part, None] + half[part, None] * NODES, owner[part])
-            for part in _chunks(len(low))
-        ]
+        [log_f(((low + high) / 2)[part, None] + half[part, None] * NODES, owner[part]) for part in _chunks(len(low))]
     )
     top = logs.max(axis=1)
     top = np.where(np.isfinite(top), top, 0.0)

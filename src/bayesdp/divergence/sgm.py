@@ -88,9 +88,7 @@ def log_binomials(order: int) -> Array:
 def log_expm1(x: Array) -> Array:
     """log(e^x - 1) for x > 0 without overflow, -inf at 0."""
     with np.errstate(divide="ignore"):
-        return np.where(
-            x > 30, x + np.log1p(-np.exp(-np.maximum(x, 30))), np.log(np.expm1(np.minimum(x, 30)))
-        )
+        return np.where(x > 30, x + np.log1p(-np.exp(-np.maximum(x, 30))), np.log(np.expm1(np.minimum(x, 30))))
 
 
 def _binomial(shift: Array, alpha: int, rate: float) -> Array:
@@ -148,9 +146,7 @@ def _lattice(low: float, high: float, spacing: float, power: float, rate: float)
     else:
         peaks.append((crossing[0], crossing[1], turn))
     spans: list[list[int]] = []
-    for first, last in sorted(
-        (math.floor((a - w) / spacing), math.ceil((b + w) / spacing)) for a, b, w in peaks
-    ):
+    for first, last in sorted((math.floor((a - w) / spacing), math.ceil((b + w) / spacing)) for a, b, w in peaks):
         if spans and first <= spans[-1][1]:
             spans[-1][1] = max(last, spans[-1][1])
         else:

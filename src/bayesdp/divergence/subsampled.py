@@ -65,9 +65,7 @@ def _pair_costs(pair_cost: PairCost, top: int) -> Array:
     whole = np.arange(2.0, max(top, 2) + 1)
     costs = errors.array("pair_cost(orders)", pair_cost(whole), least=0, infinite=True)
     if costs.shape[-1:] != whole.shape:
-        raise errors.InputError(
-            f"Expected pair_cost(orders) of shape (..., {len(whole)}), got shape {costs.shape}."
-        )
+        raise errors.InputError(f"Expected pair_cost(orders) of shape (..., {len(whole)}), got shape {costs.shape}.")
     return np.concatenate([np.zeros((*costs.shape[:-1], 2)), costs], axis=-1)
 
 

@@ -44,9 +44,7 @@ def _sample_mean(x: Array, failure: float) -> Array:  # noqa: ARG001 - one signa
 _FREE = "the samples are independent draws from the population (C15) and never exceed the worst case"
 
 METHODS: dict[str, Method] = {
-    "betting": Method(
-        betting, True, f"{_FREE}, and their order does not depend on their values (betting, H9)"
-    ),
+    "betting": Method(betting, True, f"{_FREE}, and their order does not depend on their values (betting, H9)"),
     "bernstein": Method(bernstein, True, f"{_FREE} (empirical Bernstein, H9)", least_samples=2),
     "kl": Method(kl, True, f"{_FREE} (Chernoff-KL, H9)"),
     "hoeffding": Method(hoeffding, True, f"{_FREE} (Hoeffding, H9)"),

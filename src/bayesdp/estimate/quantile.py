@@ -75,9 +75,7 @@ def at(coverages: Array, values: Array, coverage: float) -> float:
     shares = array("coverages", coverages, ndim=1, least=0, most=1)
     heights = array("values", values, ndim=1, infinite=True)
     if shares.shape != heights.shape:
-        raise InputError(
-            f"Expected values of the same length as coverages, got {heights.shape} and {shares.shape}."
-        )
+        raise InputError(f"Expected values of the same length as coverages, got {heights.shape} and {shares.shape}.")
     for name, points in (("coverages", shares), ("values", heights)):
         if (points[1:] < points[:-1]).any():
             raise refuse(name, points, "to be ascending, as `curve` returns them")

@@ -49,9 +49,7 @@ class Adapter(dp_accounting.PrivacyAccountant):  # type: ignore[misc]  # dp-acco
             return next((problem for problem in problems if problem is not None), None)
         if isinstance(event, dp_event.GaussianDpEvent):
             return self._count(event.noise_multiplier, 1.0, count, do_compose)
-        if isinstance(event, dp_event.PoissonSampledDpEvent) and isinstance(
-            event.event, dp_event.GaussianDpEvent
-        ):
+        if isinstance(event, dp_event.PoissonSampledDpEvent) and isinstance(event.event, dp_event.GaussianDpEvent):
             return self._count(event.event.noise_multiplier, event.sampling_probability, count, do_compose)
         return self.CompositionErrorDetails(
             invalid_event=event,
