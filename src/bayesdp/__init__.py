@@ -2,11 +2,18 @@
 
 To everybody (`WorstCaseAccountant`), to people like those in the data (`BayesianAccountant`), and to one named
 record (`InstanceAccountant`). Every answer is a `Guarantee`: a number and its fine print.
+
+Names are loaded when they are first used, so that the command line answers `--help` without loading SciPy.
 """
 
-from bayesdp.accountant import BayesianAccountant, Curve, InstanceAccountant, WorstCaseAccountant
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from bayesdp.errors import InputError
-from bayesdp.guarantee import Guarantee
+
+if TYPE_CHECKING:
+    from bayesdp.accountant import BayesianAccountant, Curve, InstanceAccountant, WorstCaseAccountant
+    from bayesdp.guarantee import Guarantee
 
 __version__ = "0.1.0"
 
@@ -19,3 +26,23 @@ __all__ = [
     "WorstCaseAccountant",
     "__version__",
 ]
+
+_HOMES = {
+    "BayesianAccountant": "bayesdp.accountant",
+    "Curve": "bayesdp.accountant",
+    "InstanceAccountant": "bayesdp.accountant",
+    "WorstCaseAccountant": "bayesdp.accountant",
+    "Guarantee": "bayesdp.guarantee",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'bayesdp' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

@@ -46,7 +46,7 @@ def account(
     is its clipped gradient norm, whether it was sampled or not. Witnesses are drawn independently from the
     population and fixed before the run; those in FILE are not trained on (see --members for those that are).
 
-    Examples:
+    For example:
       bayesdp account norms.csv --noise-std 1 --clip-norm 1 \
               --sampling-rate 0.01 --delta 1e-5
       bayesdp account outside.npz --members inside.npz \
@@ -64,9 +64,11 @@ def account(
         clip_norm,
         adjacency=adjacency,  # type: ignore[arg-type]  # checked there
     )
+    # Refused before a long file is read, not after.
     errors.probability("--delta", delta)
-    if top is not None:
-        errors.whole("--top", top, least=1)
+    if coverage is not None:
+        errors.probability("--coverage", coverage)
+    named = None if top is None else errors.whole("--top", top, least=1)
     if curve and composition != "audit-set":
         raise InputError(f"Expected --composition to be 'audit-set' for --curve, got --composition={composition!r}.")
     noise = _noise_std(noise_std, noise_multiplier, clip_norm)
@@ -86,17 +88,17 @@ def account(
         max((side.accountant.guarantee(delta) for side in sides.values()), key=lambda one: one.epsilon),
     ]
     drawn = population.curve(delta) if curve else None
-    exposed = _most_exposed(sides, delta, top or 1)
+    exposed = _most_exposed(sides, delta, named or 1)
     if json:
         listed = [one.to_dict() for one in [*found, *_curve_points(found[1], drawn)]]
-        show.json_list(listed + ([one.to_dict(delta) for one in exposed] if top else []))
+        show.json_list(listed + ([one.to_dict(delta) for one in exposed] if named else []))
         return
     people = " and ".join(f"{side.accountant.records} {_KIND[name]}" for name, side in sides.items())
     show.line(f"{population.steps} steps, {people}.")
     show.guarantees(found, record=exposed[0].name)
     if drawn is not None:
         show.curve(drawn)
-    if top:
+    if named:
         show.most_exposed([(one.name, one.epsilon) for one in exposed], delta)
 
 

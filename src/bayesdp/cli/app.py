@@ -32,9 +32,12 @@ _PANELS: dict[str, list[Callable[..., None]]] = {
 
 
 def _help(text: str | None) -> str:
-    """A docstring for a terminal of any width: paragraphs without line breaks, except for those of examples."""
+    """A docstring for a terminal of any width: paragraphs without line breaks, except for those of examples.
+
+    An example must not be the second paragraph: Typer would take away its indentation.
+    """
     paragraphs = inspect.cleandoc(text or "").split("\n\n")
-    return "\n\n".join(p if p.startswith(("Example", "Start")) else p.replace("\n", " ") for p in paragraphs)
+    return "\n\n".join(p if p.startswith(("For example:", "Start here:")) else p.replace("\n", " ") for p in paragraphs)
 
 
 for _panel, _commands in _PANELS.items():

@@ -18,16 +18,18 @@ def calibrate(
     adjacency: options.Adjacency = "add-remove",
     json: options.Json = False,
 ) -> None:
-    """
+    r"""
     The least noise, the most steps or the highest rate for a promised DP (ε, δ).
 
     Give two of --noise-multiplier, --sampling-rate and --steps; the third is found. What is printed was itself
     accounted for and never overshoots the ε. With --json the guarantee also carries the three numbers.
 
-    Examples:
+    For example:
       bayesdp calibrate --epsilon 2 --delta 1e-5 --sampling-rate 0.01 --steps 1000
-      bayesdp calibrate --epsilon 2 --delta 1e-5 --noise-multiplier 1 --sampling-rate 0.01
-      bayesdp calibrate --epsilon 2 --delta 1e-5 --noise-multiplier 1.1 --steps 1000
+      bayesdp calibrate --epsilon 2 --delta 1e-5 \
+              --noise-multiplier 1.1 --sampling-rate 0.01
+      bayesdp calibrate --epsilon 2 --delta 1e-5 \
+              --noise-multiplier 1.1 --steps 1000
     """
     plan: dict[str, Any] = {"noise_multiplier": noise_multiplier, "sampling_rate": sampling_rate, "steps": steps}
     missing = [name for name, value in plan.items() if value is None]

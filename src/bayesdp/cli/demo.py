@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bayesdp import errors
 from bayesdp.cli import options, show
 
 
@@ -9,13 +10,15 @@ def demo(seed: options.Seed = 0, json: options.Json = False) -> None:
     """
     Account one training run on synthetic heavy-tailed gradients three ways.
 
-    Example:
+    What it promises everybody, people like those in the data, and one member, in a table and in plain words.
+
+    For example:
       bayesdp demo
     """
     from bayesdp.experiments import demo as experiment
 
     with show.waiting("Accounting 1000 steps three ways"):
-        shown = experiment.three_ways(seed)
+        shown = experiment.three_ways(errors.whole("--seed", seed, least=0))
     if json:
         show.guarantees(shown.guarantees, json=True)
         return

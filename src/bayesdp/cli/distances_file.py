@@ -10,9 +10,6 @@ from __future__ import annotations
 import csv
 import io
 import os
-import struct
-import zipfile
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +21,6 @@ import numpy.typing as npt
 from bayesdp.errors import InputError
 
 _LOW_PRECISION = (np.float32, np.float16)
-_BROKEN_ARRAY = (ValueError, EOFError, zipfile.BadZipFile, zlib.error, struct.error, RuntimeError, MemoryError)
 
 
 @dataclass(frozen=True)
@@ -108,9 +104,9 @@ def _unnamed(columns: int) -> tuple[str, ...]:
 
 def _csv(source: Source) -> Iterator[Step]:
     names: tuple[str, ...] | None = None
-    with source.path.open("rb") as raw:
+    with source.path.open("rb") as raw, io.TextIOWrapper(raw, encoding="utf-8-sig") as text:
         size = os.fstat(raw.fileno()).st_size
-        for place, cells in _csv_lines(source, raw):
+        for place, cells in _csv_lines(source, text):
             if names is None:
                 heads = _heads(source, place, cells)
                 names = heads or _unnamed(len(cells))
@@ -124,11 +120,11 @@ def _csv(source: Source) -> Iterator[Step]:
             yield Step(place, names, _numbers(source, place, names, cells), raw.tell() / size if size else 0.0)
 
 
-def _csv_lines(source: Source, raw: io.BufferedReader) -> Iterator[tuple[str, list[str]]]:
+def _csv_lines(source: Source, text: io.TextIOWrapper) -> Iterator[tuple[str, list[str]]]:
     """Lines with their numbers as an editor shows them. A blank line may only stand at the end."""
     blank = 0
     try:
-        for number, line in enumerate(io.TextIOWrapper(raw, encoding="utf-8-sig"), 1):
+        for number, line in enumerate(text, 1):
             if line.startswith("#"):
                 continue
             if not line.strip():
@@ -206,7 +202,9 @@ def _npz_array(source: Source) -> Any:
             if name in loaded.files:
                 return loaded[name]
             found = ", ".join(map(repr, loaded.files)) or "no array"
-    except _BROKEN_ARRAY:
+    except OSError:
+        raise
+    except Exception:  # NumPy, zipfile and the parsers below them promise no one kind of error for a damaged file.
         raise source.refuse("to be an NPZ file of numbers", "one that is damaged, pickled or something else") from None
     if source.array is None:
         raise source.refuse("to hold one array, or --array to name one", found)

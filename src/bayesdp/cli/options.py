@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,21 +15,31 @@ _METHOD = "How it is accounted for"
 _WITNESSES = "Witnesses"
 _OUTPUT = "What comes out"
 
-
-def _plan(name: str, metavar: str, text: str) -> Any:
-    return typer.Option(name, metavar=metavar, help=text, rich_help_panel=_PLAN)
+Parser = Callable[[str], float] | None
 
 
-def _method(name: str, metavar: str, text: str) -> Any:
-    return typer.Option(name, metavar=metavar, help=text, rich_help_panel=_METHOD)
+def _number(text: str) -> float:
+    """Any number, so that 1e4 steps can be typed; the library says which numbers it takes."""
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not a number.") from None
+
+
+def _plan(name: str, metavar: str, text: str, parser: Parser = _number) -> Any:
+    return typer.Option(name, metavar=metavar, help=text, parser=parser, rich_help_panel=_PLAN)
+
+
+def _method(name: str, metavar: str, text: str, parser: Parser = None) -> Any:
+    return typer.Option(name, metavar=metavar, help=text, parser=parser, rich_help_panel=_METHOD)
 
 
 def _witnesses(name: str, metavar: str | None, text: str) -> Any:
     return typer.Option(name, metavar=metavar, help=text, rich_help_panel=_WITNESSES)
 
 
-def _output(name: str, metavar: str, text: str) -> Any:
-    return typer.Option(name, metavar=metavar, help=text, rich_help_panel=_OUTPUT)
+def _output(name: str, metavar: str, text: str, parser: Parser = None) -> Any:
+    return typer.Option(name, metavar=metavar, help=text, parser=parser, rich_help_panel=_OUTPUT)
 
 
 # --- the plan ---------------------------------------------------------------------------------------------------
@@ -60,7 +71,6 @@ SamplingRateOrNone = Annotated[
     float | None,
     _plan("--sampling-rate", "Q", "Chance that a record enters a step (Poisson sampling), e.g. 0.01; 1 is everybody."),
 ]
-# Counts are floats here, so that 1e4 can be typed; the library asks for a whole number.
 Steps = Annotated[float | None, _plan("--steps", "N", "Number of noisy steps, e.g. 1000.")]
 TotalSteps = Annotated[
     float | None,
@@ -77,6 +87,7 @@ Phases = Annotated[
         "Z,Q,N",
         "N more steps with noise multiplier Z and sampling rate Q; repeat it for a mix, "
         "e.g. --phase 2,0.01,500 --phase 1,0.01,100.",
+        parser=None,
     ),
 ]
 
@@ -102,11 +113,14 @@ Coverage = Annotated[
         "P",
         "Share of people that the Bayesian guarantee speaks for, fixed before looking, e.g. 0.9, which is taken "
         "if left out, or less where the records are too few.",
+        parser=_number,
     ),
 ]
 Failure = Annotated[
     float,
-    _method("--failure", "F", "Chance that the share is wrong (audit-set), or one estimate (holder, product)."),
+    _method(
+        "--failure", "F", "Chance that the share is wrong (audit-set) or one estimate is (holder, product).", _number
+    ),
 ]
 Composition = Annotated[
     str,
@@ -156,8 +170,8 @@ Json = Annotated[bool, _output("--json", " ", "Print a JSON list of guarantees a
 Curve = Annotated[
     bool, _output("--curve", " ", "Also the Bayesian ε of several shares of people, valid together (audit-set).")
 ]
-Top = Annotated[int | None, _output("--top", "N", "Also the N most exposed records, e.g. 5. Sensitive.")]
-Seed = Annotated[int, _output("--seed", "S", "Seed of the random draws: the same seed, the same output.")]
+Top = Annotated[float | None, _output("--top", "N", "Also the N most exposed records, e.g. 5. Sensitive.", _number)]
+Seed = Annotated[float, _output("--seed", "S", "Seed of the random draws: the same seed, the same output.", _number)]
 Out = Annotated[Path, _output("--out", "FOLDER", "Where the files go; made if missing.")]
 Listing = Annotated[bool, _output("--list", " ", "List the figures and leave.")]
 Figure = Annotated[str | None, typer.Argument(metavar="NAME", help="Which figure, e.g. bdp-fig1: see --list.")]

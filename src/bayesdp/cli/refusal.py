@@ -30,7 +30,7 @@ OPTIONS = {
 _NAMES = "|".join(OPTIONS)
 # Some names are also English words, so only places where the library names an argument count: after "Expected",
 # before "=", before "[index]" and in "give cap (the clip norm)".
-_NAMED = re.compile(rf"(?<=Expected )({_NAMES})\b|\b({_NAMES})(?=[=\[])|\b(cap)(?: \(the clip norm\))")
+_NAMED = re.compile(rf"(?<=Expected )({_NAMES})\b|(?<![\w-])({_NAMES})(?=[=\[])|\b(cap)(?: \(the clip norm\))")
 
 
 def in_options(message: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from bayesdp import errors
 from bayesdp.cli import options, show
 from bayesdp.errors import InputError
 
@@ -20,7 +21,7 @@ def reproduce(
     Writes NAME.csv (the numbers), NAME.png and NAME.svg (the picture). Needs matplotlib:
     pip install "bayesdp\[plot]".
 
-    Examples:
+    For example:
       bayesdp reproduce --list
       bayesdp reproduce bdp-fig1 --out results
     """
@@ -36,6 +37,6 @@ def reproduce(
     from bayesdp.experiments import run
 
     with show.waiting(f"Computing {name}"):
-        files = run.reproduce(name, out, seed)
+        files = run.reproduce(name, out, errors.whole("--seed", seed, least=0))
     for file in files:
         print(file)

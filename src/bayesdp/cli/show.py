@@ -27,8 +27,9 @@ AUDIENCES = {"dp": "everybody", "bdp": "people like those in the data", "per-ins
 SHARES = (0.5, 0.75, 0.9, 0.95, 0.99, 0.999)
 """Shares of people at which a curve is shown, as far as the witnesses support them."""
 
+_ATTACKER = "attacker: how often one who starts undecided can be right about a record."
 _SENSITIVE = (
-    "Sensitive: the Bayesian and per-instance numbers are computed from private data. Do not publish them; the DP "
+    "\nSensitive: the Bayesian and per-instance numbers are computed from private data. Do not publish them; the DP "
     "number may be published."
 )
 
@@ -73,16 +74,15 @@ def guarantees(values: Sequence[Guarantee], *, record: str = "", json: bool = Fa
         loss = f"{one.label} = {up(one.epsilon)}"
         table.add_row(whom, loss, up(one.delta, 3), share, percent(one.attacker_success()))
     out = _console()
+    out.print()
     out.print(table)
+    out.print(f"\n{_ATTACKER}{_SENSITIVE if any(one.sensitive for one in values) else ''}\n")
     for one in values:
         out.print(_item(str(one)))
     for one in values:
         out.print(f"\nFine print of the {one.label}")
         for sentence in one.assumptions:
             out.print(_item(sentence))
-    if any(one.sensitive for one in values):
-        out.print()
-        out.print(_SENSITIVE)
 
 
 def curve(values: Curve) -> None:
@@ -91,7 +91,7 @@ def curve(values: Curve) -> None:
 
     out = _console()
     out.print()
-    out.print(f"Whichever share you pick, at δ = {up(values.delta, 3)} (all lines hold together; sensitive)")
+    out.print(f"Whichever share you pick, at δ = {up(values.delta, 3)} (all lines hold together; sensitive)\n")
     table = _table("share of people", "Bayesian ε", "attacker")
     for share in shares(values):
         loss = values.at(share)
@@ -111,7 +111,7 @@ def most_exposed(rows: Iterable[tuple[str, float]], delta: float) -> None:
 
     out = _console()
     out.print()
-    out.print(f"Most exposed records, at δ = {up(delta, 3)} (sensitive: names and numbers)")
+    out.print(f"Most exposed records, at δ = {up(delta, 3)} (sensitive: names and numbers)\n")
     table = _table("record", "per-instance ε", "attacker")
     for name, loss in rows:
         table.add_row(plain(name, 40), up(loss), percent(attacker_success(loss, delta)))
@@ -147,7 +147,7 @@ def _console() -> Console:
 
 
 def _table(*heads: str) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 0, 0, 1))
     for place, head in enumerate(heads):
         table.add_column(head, justify="left" if place == 0 else "right")
     return table

@@ -26,7 +26,10 @@ def epsilon(
     r"""
     The DP ε of a plan, at a given δ.
 
-    Examples:
+    It holds for everybody, whatever the data, and needs no data: the noise, the chance that a record enters a step and
+    the number of steps are enough. Steps of several kinds are added with --phase.
+
+    For example:
       bayesdp epsilon --noise-multiplier 1.1 --sampling-rate 0.01 \
               --steps 1000 --delta 1e-5
       bayesdp epsilon --phase 2,0.01,500 --phase 1,0.01,100 --delta 1e-5 --json
@@ -49,7 +52,9 @@ def delta(
     r"""
     The δ of a plan, at a given DP ε.
 
-    Example:
+    The same question as "bayesdp epsilon", asked the other way round: the chance that the ε does not hold.
+
+    For example:
       bayesdp delta --noise-multiplier 1.1 --sampling-rate 0.01 \
               --steps 1000 --epsilon 2
     """
@@ -75,8 +80,12 @@ def _counted(
     if (noise_multiplier is None) != (steps is None) or (steps is None and not phases):
         given = f"--noise-multiplier={noise_multiplier} and --steps={steps}"
         raise InputError(f"Expected --noise-multiplier and --steps together, or --phase Z,Q,N, got {given}.")
-    parts: list[list[Any]] = [] if steps is None else [[noise_multiplier, sampling_rate, steps]]
-    parts += [options.numbers("--phase", one, 3) for one in phases or []]
-    for noise, rate, count in parts:
-        accountant.step(noise_multiplier=noise, sampling_rate=rate, steps=count)
+    if steps is not None:
+        accountant.step(noise_multiplier=noise_multiplier, sampling_rate=sampling_rate, steps=steps)  # type: ignore[arg-type]
+    for phase in phases or []:
+        noise, rate, count = options.numbers("--phase", phase, 3)
+        try:
+            accountant.step(noise_multiplier=noise, sampling_rate=rate, steps=count)  # type: ignore[arg-type]
+        except InputError as problem:
+            raise InputError(f"{problem} In --phase={phase!r}.") from None
     return accountant
