@@ -26,9 +26,7 @@ from bayesdp.guarantee import (
 KEYS = ["notion", "epsilon", "delta", "coverage", "failure", "strength", "orientation", "adjacency"]
 KEYS += ["sampling", "ex_post", "assumptions", "sensitive", "delta_split"]
 
-DP = Guarantee(
-    notion="dp", epsilon=1.8282436, delta=1e-5, assumptions=("Noise is fresh.",), delta_split={"dp": 1e-5}
-)
+DP = Guarantee(notion="dp", epsilon=1.8282436, delta=1e-5, assumptions=("Noise is fresh.",), delta_split={"dp": 1e-5})
 BDP = Guarantee(
     notion="bdp",
     epsilon=0.31234,
@@ -39,9 +37,7 @@ BDP = Guarantee(
     ex_post=True,
     sensitive=True,
 )
-MINE = Guarantee(
-    notion="per-instance", epsilon=0.5, delta=1e-6, ex_post=True, sensitive=True, orientation="present"
-)
+MINE = Guarantee(notion="per-instance", epsilon=0.5, delta=1e-6, ex_post=True, sensitive=True, orientation="present")
 PROBABILITIES = st.floats(0, 1)
 
 
@@ -113,9 +109,7 @@ def test_float_is_for_dp_only():
 
 
 def test_sentences():
-    assert str(DP).startswith(
-        "Differential privacy, for everybody and whatever the data: adding or removing any one"
-    )
+    assert str(DP).startswith("Differential privacy, for everybody and whatever the data: adding or removing any one")
     assert "DP ε = 1.829 and δ = 1e-05" in str(DP)
     assert "a priori" in str(DP)
     text = str(BDP)
@@ -135,9 +129,7 @@ def test_sentences():
     assert "no guarantee (DP ε is infinite)" in str(nothing)
 
 
-@pytest.mark.parametrize(
-    ("share", "words"), [(0.993, "99.3 %"), (2 / 3, "66.6 %"), (1 - 1e-9, "99.9999999 %")]
-)
+@pytest.mark.parametrize(("share", "words"), [(0.993, "99.3 %"), (2 / 3, "66.6 %"), (1 - 1e-9, "99.9999999 %")])
 def test_coverage_is_rounded_down(share, words):
     assert f"at least {words} of" in str(dataclasses.replace(BDP, coverage=share))
 

@@ -39,9 +39,15 @@ def epsilon(costs: Any, orders: Any, delta: float, conversion: Conversion = "hoc
 def delta(costs: Any, orders: Any, epsilon: float, conversion: Conversion = "hockey-stick") -> Any:
     """δ = min over orders of exp(cost − λε) λ^λ/α^α, or of exp(cost − λε) with "tail", at most 1 (B10).
 
-    The inverse of `epsilon`: same shapes, guarantee and bad input; ε must be finite and not negative.
+    The inverse of `epsilon`: same shapes, guarantee and bad input; ε must be finite and not negative. A δ
+    below the smallest float64 is rounded up to it: never 0, which would say that nothing is ever lost.
     """
-    return np.exp(np.minimum(log_delta_per_order(costs, orders, epsilon, conversion).min(axis=-1), 0.0))[()]
+    return from_log_delta(log_delta_per_order(costs, orders, epsilon, conversion).min(axis=-1))[()]
+
+
+def from_log_delta(log_delta: Any) -> Any:
+    """Compute e^v as a δ: at most 1, and never rounded down to 0."""
+    return np.maximum(np.exp(np.minimum(log_delta, 0.0)), math.ulp(0.0))
 
 
 def best_order(
@@ -71,7 +77,8 @@ def epsilon_per_order(costs: Any, orders: Any, delta: float, conversion: Convers
     log_delta = math.log(errors.probability("delta", delta))
     rate = orders - 1
     gain = np.log1p(-1 / orders) - np.log(orders) / rate if conversion == "hockey-stick" else 0.0
-    return np.asarray(costs / rate - log_delta / rate + gain)
+    with np.errstate(over="ignore"):
+        return np.asarray(costs / rate - log_delta / rate + gain)
 
 
 def log_delta_per_order(costs: Any, orders: Any, epsilon: float, conversion: Conversion = "hockey-stick") -> Array:
@@ -80,7 +87,8 @@ def log_delta_per_order(costs: Any, orders: Any, epsilon: float, conversion: Con
     epsilon = errors.number("epsilon", epsilon, least=0)
     rate = orders - 1
     gain = rate * np.log1p(-1 / orders) - np.log(orders) if conversion == "hockey-stick" else 0.0
-    return np.asarray(costs - rate * epsilon + gain)
+    with np.errstate(over="ignore"):
+        return np.asarray(costs - np.where(np.isinf(costs), 0.0, rate * epsilon) + gain)
 
 
 def attacker_success(epsilon: float, delta: float = 0.0, prior: float = 0.5) -> float:
@@ -89,10 +97,12 @@ def attacker_success(epsilon: float, delta: float = 0.0, prior: float = 0.5) -> 
     It bounds the belief "the record is present" that a Bayesian attacker with prior π holds, on average over
     outcomes, when the record is present. Proof: that average is E_P[π p/(π p + (1−π) q)], an f-divergence
     (t²/(πt + 1−π) is convex), so among (ε, δ) pairs it is largest at the one that every such pair is a
-    post-processing of; there the loss is infinite with probability δ and else at most ε. δ = 0 gives B12's
-    πe^ε/(πe^ε + 1−π). With the flat prior it is (e^ε + δ)/(1 + e^ε), which is then also exactly the best rate
-    of right guesses. (With another prior, guessing by the prior alone is right with probability
-    max(π, 1−π), whatever the mechanism.) An infinite ε gives 1.
+    post-processing of; there the loss is infinite with probability δ and else at most ε. It needs the
+    guarantee in this one direction only. δ = 0 gives B12's πe^ε/(πe^ε + 1−π). With the flat prior it is
+    (e^ε + δ)/(1 + e^ε), which is then also the best rate of right guesses if (ε, δ) holds in **both**
+    directions; from one alone guesses can be right with probability 1 − (1−δ)e^{−ε}/2. (With another prior,
+    guessing by the prior alone is right with probability max(π, 1−π), whatever the mechanism.) An infinite
+    ε gives 1.
 
     Bad input: ε negative or NaN, δ outside [0, 1], π outside (0, 1) get `InputError`.
     """
@@ -112,6 +122,7 @@ def attacker_success_gdp(mu: float) -> float:
 def advantage(epsilon: float, delta: float = 0.0) -> float:
     """(e^ε − 1 + 2δ)/(e^ε + 1), at most 1: total variation, membership advantage, memorisation (B12).
 
+    For (ε, δ) in both directions; one direction alone allows 1 − (1−δ)e^{−ε}.
     Bad input: ε negative or NaN, δ outside [0, 1] get `InputError`. ε may be infinite.
     """
     epsilon, delta = _pair(epsilon, delta)

@@ -197,21 +197,23 @@ class Guarantee:
         elif self.notion == "bdp" and self.coverage is not None:
             for_whom = f"for at least {_percent(self.coverage)} of the people that the data were drawn from, "
         if self.failure > 0:
-            for_whom = f"with confidence {_percent(1 - self.failure)}, {for_whom}"
+            for_whom = f"with confidence {_percent(min(1 - self.failure, math.nextafter(1, 0)))}, {for_whom}"
         record = "that record" if self.notion == "per-instance" else "any one record"
         if self.notion == "bdp":
             record = "the person's record"
         if self.strength == "strong":
             effect = f"gives away a privacy loss of {self.label} = {_up(self.epsilon)} or more with probability "
-            effect += f"at most δ = {self.delta:g}"
+            effect += f"at most δ = {_up(self.delta)}"
         else:
             effect = f"changes the chance of any outcome at most by the factor e^ε and by δ, where {self.label} = "
-            effect += f"{_up(self.epsilon)} and δ = {self.delta:g}"
-        success = math.ceil(self.attacker_success() * 1000) / 10
-        return (
-            f"{for_whom}{_CHANGE[self.adjacency]} {record} {effect}. "
-            f"Who starts undecided can then be right about that record at most {success:g} % of the time."
-        )
+            effect += f"{_up(self.epsilon)} and δ = {_up(self.delta)}"
+        success = f"at most {math.ceil(self.attacker_success() * 1000) / 10:g} %"
+        # How often a guess is right depends on both data sets: a bound for one of them, or for one run, has no say.
+        if self.orientation == "both" and not self.ex_post:
+            attacker = f"can then be right about that record {success} of the time."
+        else:
+            attacker = f"can then become, on average, {success} sure of the truth about that record."
+        return f"{for_whom}{_CHANGE[self.adjacency]} {record} {effect}. Who starts undecided {attacker}"
 
     def _print(self) -> str:
         when = "ex-post: computed along this run, for this run" if self.ex_post else "a priori: fixed before the run"
@@ -238,6 +240,7 @@ def _up(value: float) -> str:
     """Four significant digits, never below the value: a printed ε may not promise more than the number."""
     if value == 0:
         return "0"
+    value = max(value, 1e-300)  # below, powers of ten are not numbers any more
     scale = 10.0 ** (math.floor(math.log10(value)) - 3)
     # A value that already has four digits must not be pushed to the next by its binary rounding.
     return f"{math.ceil(value / scale * (1 - 1e-12)) * scale:.12g}"
@@ -248,4 +251,4 @@ def _percent(share: float) -> str:
     digits = 3
     while share < 1 and digits < 14 and math.floor(share * 10**digits) * 10.0**-digits < share - (1 - share) / 10:
         digits += 1
-    return f"{math.floor(share * 10**digits + 1e-9) / 10 ** (digits - 2):.12g} %"
+    return f"{math.floor(share * 10**digits + 1e-9) / 10 ** (digits - 2):.14g} %"

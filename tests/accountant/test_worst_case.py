@@ -46,9 +46,7 @@ def test_i_9(row):
     q, z, steps, delta, moments, rate, whole, order, renyi, loss = row
     run = (z, q, steps)
     orders = np.arange(2, 34)
-    assert accountant("moments", run, orders=orders).epsilon(delta) == pytest.approx(
-        moments, rel=3e-12, abs=6e-12
-    )
+    assert accountant("moments", run, orders=orders).epsilon(delta) == pytest.approx(moments, rel=3e-12, abs=6e-12)
     assert accountant("moments", run).epsilon(delta) == pytest.approx(moments, rel=3e-12, abs=6e-12)
     assert accountant("rdp", run, orders=orders).epsilon(delta) == pytest.approx(whole, rel=3e-12, abs=6e-12)
     assert accountant("rdp", run).epsilon(delta) == pytest.approx(renyi, abs=6e-9)
@@ -289,9 +287,7 @@ def test_long_sums_are_integrals():
 def test_orders_that_dp_accounting_gives_up_are_ours(caplog):
     run = (1.1, 0.25, 10)  # its series for order 1.1 does not converge there
     epsilon = accountant("rdp", run, orders=[1.1]).epsilon(1e-5)
-    assert epsilon == pytest.approx(
-        convert.epsilon(10 * sgm.cost(1 / 1.1, [1.1], sampling_rate=0.25), [1.1], 1e-5)
-    )
+    assert epsilon == pytest.approx(convert.epsilon(10 * sgm.cost(1 / 1.1, [1.1], sampling_rate=0.25), [1.1], 1e-5))
     assert caplog.text == ""
 
 

@@ -24,9 +24,7 @@ S2 = {"sampling_rates": 0.05, "counts": 1000, "delta": 5e-4, "slack": 4e-5}
     ],
 )
 def test_s2_numbers(sigma, theorem, code):
-    assert 2 * advanced.gaussian_run(2 * sigma, **S2, calibration="classical") == pytest.approx(
-        theorem, rel=1e-11
-    )
+    assert 2 * advanced.gaussian_run(2 * sigma, **S2, calibration="classical") == pytest.approx(theorem, rel=1e-11)
     # The public code has ln(1.25/δ') where D6 has ln(1/δ'): the same as a slack of δ'/1.25 in D6 alone.
     step = math.sqrt(2 * math.log(1.25 / (4.6e-4 / 50))) / (2 * sigma)
     step, _ = advanced.amplify(step, 0.0, 0.05)
@@ -55,8 +53,7 @@ def test_default_slack_is_half_and_deltas_are_equal_over_steps():
     mixed = advanced.gaussian_run([1.0, 2.0], [0.1, 0.02], [5, 10], 1e-5)
     step_delta = 0.5e-5 / (5 * 0.1 + 10 * 0.02)
     steps = [
-        advanced.amplify(float(gaussian_epsilon(step_delta, 1 / z)), step_delta, q)
-        for z, q in ((1, 0.1), (2, 0.02))
+        advanced.amplify(float(gaussian_epsilon(step_delta, 1 / z)), step_delta, q) for z, q in ((1, 0.1), (2, 0.02))
     ]
     epsilons, deltas = zip(*steps, strict=True)
     epsilon, delta = advanced.advanced(epsilons, deltas, [5, 10], 0.5e-5)
@@ -65,18 +62,16 @@ def test_default_slack_is_half_and_deltas_are_equal_over_steps():
 
 
 def test_shift_scales_like_noise():
-    assert advanced.gaussian_run(4, 0.1, 10, 1e-5, shift=2) == pytest.approx(
-        advanced.gaussian_run(2, 0.1, 10, 1e-5)
-    )
+    assert advanced.gaussian_run(4, 0.1, 10, 1e-5, shift=2) == pytest.approx(advanced.gaussian_run(2, 0.1, 10, 1e-5))
 
 
 @given(st.floats(1e-6, 20), st.floats(1e-9, 1), st.integers(1, 10**6), st.floats(1e-12, 0.5))
 def test_against_high_precision(epsilon, rate, count, slack):
     with mp.workdps(50):
         amplified = mp.log1p(mp.mpf(rate) * mp.expm1(mp.mpf(epsilon)))
-        advanced_value = mp.sqrt(
-            2 * count * mp.log(1 / mp.mpf(slack))
-        ) * amplified + count * amplified * mp.expm1(amplified)
+        advanced_value = mp.sqrt(2 * count * mp.log(1 / mp.mpf(slack))) * amplified + count * amplified * mp.expm1(
+            amplified
+        )
         want = min(advanced_value, count * amplified)
     step, delta = advanced.amplify(epsilon, 1e-9, rate)
     assert step == pytest.approx(float(amplified), rel=1e-12, abs=1e-300)

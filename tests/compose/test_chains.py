@@ -82,9 +82,7 @@ def ladder(order, n, p):
 
 def best_a(sums, order, mean, grid):
     """The least over a of one-Hölder at order 1 + a(α − 1)."""
-    return min(
-        (float(one_holder.one_holder(sums(o), order, o, log_mean=mean)), o) for o in 1 + grid * (order - 1)
-    )
+    return min((float(one_holder.one_holder(sums(o), order, o, log_mean=mean)), o) for o in 1 + grid * (order - 1))
 
 
 def test_two_state_chain_of_three_steps():
@@ -278,9 +276,7 @@ def test_own_mean_gets_the_cap_and_never_passes_it():
     costs = np.array([[1.0, 1.0], [2.0, 3.0], [0.5, 4.0]])
     worst = np.array([1.5, 5.0, 6.0])
     lam = ladder(3, 3, 10) - 1
-    assert expected(costs, 3, 10, log_mean=hopeless, worst=worst) == pytest.approx(
-        1 / lam[0] + 5 / lam[1] + 6 / lam[2]
-    )
+    assert expected(costs, 3, 10, log_mean=hopeless, worst=worst) == pytest.approx(1 / lam[0] + 5 / lam[1] + 6 / lam[2])
     assert expected(costs, 3, 10, log_mean=hopeless) == np.inf
     sums, limit = np.ones((2, 3)), np.array([2.0, 4.0, 8.0])
     assert one_holder.best(sums, [2, 3, 5], log_mean=hopeless, worst=limit).tolist() == [2, 2, 2]

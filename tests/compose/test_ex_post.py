@@ -16,9 +16,7 @@ from bayesdp.errors import InputError
 def root(costs, orders, delta, weights):
     """The root of Σ w exp(λ ε − cost) = 1/δ by bisection in 50 digits."""
     with mp.workdps(50):
-        terms = [
-            (mp.mpf(w), mp.mpf(a) - 1, mp.mpf(c)) for c, a, w in zip(costs, orders, weights, strict=True)
-        ]
+        terms = [(mp.mpf(w), mp.mpf(a) - 1, mp.mpf(c)) for c, a, w in zip(costs, orders, weights, strict=True)]
         terms = [term for term in terms if mp.isfinite(term[2])]
         low, high = mp.mpf(0), min((c - mp.log(w * mp.mpf(delta))) / lam for w, lam, c in terms)
         for _ in range(60):

@@ -53,12 +53,8 @@ def test_planned_orders_are_near_the_best(noise, rate, steps):
     assert np.all(weights > 0)
     assert 6 <= grid.size <= 12
     for fraction, loss in ((1.0, 1.1), (0.5, 1.35), (0.1, 1.9)):
-        mixed = ex_post.epsilon(
-            steps * sgm.cost(fraction / noise, grid, sampling_rate=rate), grid, 1e-5, weights
-        )
-        best = ex_post.tail(
-            steps * sgm.cost(fraction / noise, dense(), sampling_rate=rate), dense(), 1e-5
-        ).min()
+        mixed = ex_post.epsilon(steps * sgm.cost(fraction / noise, grid, sampling_rate=rate), grid, 1e-5, weights)
+        best = ex_post.tail(steps * sgm.cost(fraction / noise, dense(), sampling_rate=rate), dense(), 1e-5).min()
         assert mixed <= loss * best
     uniform = orders.default_orders()
     at_norm = ex_post.epsilon(steps * sgm.cost(1 / noise, uniform, sampling_rate=rate), uniform, 1e-5)
@@ -82,9 +78,7 @@ def test_phases_add_up():
     assert louder[0][1] >= whole[0][1]
 
 
-@pytest.mark.parametrize(
-    ("noise", "rate"), [(1e-200, 1.0), (1e-200, 0.01), (1e6, 1.0), (1e6, 1e-4), (1.0, 0.0)]
-)
+@pytest.mark.parametrize(("noise", "rate"), [(1e-200, 1.0), (1e-200, 0.01), (1e6, 1.0), (1e6, 1e-4), (1.0, 0.0)])
 def test_extreme_plans_give_usable_orders(noise, rate):
     grid, weights = orders.planned(noise, rate, 10, 1e-5)
     assert np.all(grid > 1)

@@ -35,9 +35,7 @@ def test_poisson_and_exponential_closed_forms():
     orders = np.array([1.5, 2, 4])
     k = np.arange(200)
     for order, got in zip(orders, ef.cost(ef.POISSON, 3.0, 2.0, orders), strict=True):
-        assert got == pytest.approx(
-            summed(stats.poisson(3).logpmf(k), stats.poisson(2).logpmf(k), order), rel=1e-10
-        )
+        assert got == pytest.approx(summed(stats.poisson(3).logpmf(k), stats.poisson(2).logpmf(k), order), rel=1e-10)
     got = ef.cost(ef.EXPONENTIAL, 2.0, 3.0, orders)
     tilted = 2 - (orders[:2] - 1)  # rate of the tilted law: 1.5, 1; at order 4 it would be −1
     assert got[:2] == pytest.approx(np.log(2 ** orders[:2] * 3.0 ** (1 - orders[:2]) / tilted), rel=1e-12)

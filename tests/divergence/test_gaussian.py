@@ -104,9 +104,7 @@ def test_costs_add_over_coordinates_and_broadcast():
     m0, m1 = rng.normal(size=(2, 5, 3))
     v0, v1 = np.exp(0.1 * rng.normal(size=(2, 5, 3)))
     whole = gaussian.unequal_cost(m0, v0, m1, v1, [2, 5])
-    parts = sum(
-        gaussian.unequal_cost(m0[:, [i]], v0[:, [i]], m1[:, [i]], v1[:, [i]], [2, 5]) for i in range(3)
-    )
+    parts = sum(gaussian.unequal_cost(m0[:, [i]], v0[:, [i]], m1[:, [i]], v1[:, [i]], [2, 5]) for i in range(3))
     assert whole.shape == (5, 2)
     assert whole == pytest.approx(parts, rel=1e-12)
 

@@ -39,9 +39,7 @@ def test_l1_norm_bounds_the_sum_over_coordinates(shifts, order):
     assert laplace.cost(sum(shifts), order) >= parts * (1 - 1e-12)
 
 
-@pytest.mark.parametrize(
-    ("shift", "order", "word"), [(-1, 2, "shift"), (np.inf, 2, "shift"), (1, 1, "orders")]
-)
+@pytest.mark.parametrize(("shift", "order", "word"), [(-1, 2, "shift"), (np.inf, 2, "shift"), (1, 1, "orders")])
 def test_bad_input_is_refused(shift, order, word):
     with pytest.raises(InputError, match=word):
         laplace.cost(shift, order)

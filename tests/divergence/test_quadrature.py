@@ -49,9 +49,7 @@ def test_kinks_and_zeros_are_refined():
 tiny = st.floats(1e-30, 0.999)
 
 
-@given(
-    tiny | tiny.map(lambda v: -v) | st.floats(1, 50), tiny | tiny.map(lambda v: -20 * v) | st.floats(1, 20)
-)
+@given(tiny | tiny.map(lambda v: -v) | st.floats(1, 50), tiny | tiny.map(lambda v: -20 * v) | st.floats(1, 20))
 def test_small_differences_keep_their_digits(v, w):
     with mp.workdps(80):
         log_gap, exp_gap = mp.log1p(mp.mpf(v)) - mp.mpf(v), mp.expm1(mp.mpf(w)) - mp.mpf(w)
@@ -63,8 +61,6 @@ def test_log_mean_exp():
     with np.errstate(divide="ignore"):
         log_w = np.log([0.25, 0.75, 0.0])
     got = stable.log_mean_exp(np.array([[1e-18, 2e-18, np.inf], [1.0, 2.0, 0.0], [1e12, 0, 0]]), log_w)
-    assert got == pytest.approx(
-        [1.75e-18, np.log(0.25 * np.e + 0.75 * np.e**2), 1e12 + np.log(0.25)], rel=1e-14
-    )
+    assert got == pytest.approx([1.75e-18, np.log(0.25 * np.e + 0.75 * np.e**2), 1e12 + np.log(0.25)], rel=1e-14)
     assert stable.log_mean_exp(np.array([np.inf, 0.0, 0.0]), log_w) == np.inf
     assert stable.log_mean_exp(np.zeros(3), log_w) == 0

@@ -31,10 +31,7 @@ def moments(without, with_, rate, order, low, high):
 
     edges = np.linspace(low, high, 80)
     return [
-        sum(
-            integrate.quad(tilted, a, b, args=(remove,), epsabs=0, epsrel=1e-12)[0]
-            for a, b in pairwise(edges)
-        )
+        sum(integrate.quad(tilted, a, b, args=(remove,), epsabs=0, epsrel=1e-12)[0] for a, b in pairwise(edges))
         for remove in (True, False)
     ]
 

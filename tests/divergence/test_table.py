@@ -34,9 +34,7 @@ def test_lookup_holds_at_the_middle_of_every_cell():
         u = u[u <= 4]
         for share in (1 / 3, 0.5, 0.9):
             at = u[:-1] + share * np.diff(u)
-            ratio = CostTable([order], sampling_rate=0.02)(at) / sgm.cost(
-                np.sqrt(at), [order], sampling_rate=0.02
-            )
+            ratio = CostTable([order], sampling_rate=0.02)(at) / sgm.cost(np.sqrt(at), [order], sampling_rate=0.02)
             assert 1 <= ratio.min()
             assert ratio.max() <= 1 + TOLERANCE
 

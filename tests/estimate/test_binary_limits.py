@@ -22,9 +22,7 @@ def test_the_number_of_c9():
 @pytest.mark.parametrize("failure", [0.05, 1e-6, 1e-15])
 def test_no_ones(failure):
     assert beta_upper(0, 100, failure) == pytest.approx(-mp.expm1(mp.log(failure) / 101), rel=1e-12)
-    assert clopper_pearson_upper(0, 100, failure) == pytest.approx(
-        -mp.expm1(mp.log(failure) / 100), rel=1e-12
-    )
+    assert clopper_pearson_upper(0, 100, failure) == pytest.approx(-mp.expm1(mp.log(failure) / 100), rel=1e-12)
 
 
 @given(st.integers(0, 60), st.integers(0, 60), failures)

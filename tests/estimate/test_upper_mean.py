@@ -235,9 +235,7 @@ def test_scaling_y_shifts_the_log(shares, shift, failure, method):
 
 @given(samples, caps, st.sampled_from(["kl", "hoeffding", "bernstein", "student-t"]))
 def test_more_confidence_costs_more(shares, cap, method):
-    bounds = [
-        float(upper_mean(shares * cap, method=method, failure=f, log_high=cap)) for f in (0.4, 0.05, 1e-9)
-    ]
+    bounds = [float(upper_mean(shares * cap, method=method, failure=f, log_high=cap)) for f in (0.4, 0.05, 1e-9)]
     assert bounds == sorted(bounds)
 
 

@@ -18,9 +18,7 @@ class TestContract(privacy_accountant_test.PrivacyAccountantTest):
     """dp-accounting's contract, for every engine and adjacency."""
 
     def _make_test_accountants(self):
-        return [
-            Adapter(WorstCaseAccountant(engine, adjacency)) for engine in ENGINES for adjacency in ADJACENCIES
-        ]
+        return [Adapter(WorstCaseAccountant(engine, adjacency)) for engine in ENGINES for adjacency in ADJACENCIES]
 
 
 def sampled(z, q):

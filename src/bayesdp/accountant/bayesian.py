@@ -146,8 +146,8 @@ class BayesianAccountant:
         """
         side = errors.one_of("orientation", orientation, ORIENTATIONS)
         signal = cost if distances is None else distances
-        if distances is not None and np.ndim(distances) != 1:
-            raise InputError(f"Expected distances with 1 dimension(s), got shape {np.shape(distances)}.")
+        if distances is not None:
+            errors.array("distances", distances, least=0, ndim=1)
         if side not in self._sides:
             records = np.size(signal) if distances is not None else len(np.atleast_1d(signal))
             fresh = self._make(max(1, records), side)
@@ -271,17 +271,20 @@ class BayesianAccountant:
 
     def _losses(self, delta: float) -> tuple[dict[str, Array], float]:
         """ε of every witness by orientation, and the DP value that limits them."""
-        counts = {name: side.steps for name, side in self._sides.items()}
-        if len(set(counts.values())) > 1:
-            raise InputError(
-                f"Expected as many steps of outsiders as of members, got {counts}. Step both orientations before asking."
-            )
+        self._check_lengths()
         losses, limits = {}, [math.inf]
         for name, side in self._sides.items():
             assert isinstance(side, InstanceAccountant)
             losses[name], limit = side.epsilon_and_limit(delta)
             limits.append(math.inf if limit is None else limit)
         return losses, max(limits[1:], default=math.inf)
+
+    def _check_lengths(self) -> None:
+        counts = {name: side.steps for name, side in self._sides.items()}
+        if len(set(counts.values())) > 1:
+            raise InputError(
+                f"Expected as many steps of outsiders as of members, got {counts}. Step both before asking."
+            )
 
     def _covered(self, delta: float, coverage: float) -> Guarantee:
         losses, limit = self._losses(delta)
@@ -317,6 +320,7 @@ class BayesianAccountant:
         )
 
     def _joint(self, delta: float, coverage: float | None) -> Guarantee:
+        self._check_lengths()
         share = delta if coverage is None else delta * (1 - coverage)
         sides = list(self._sides.values())
         planned = self.total_steps or max((side.steps for side in sides), default=0)

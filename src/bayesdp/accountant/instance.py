@@ -146,7 +146,9 @@ class InstanceAccountant:
         charge = (
             self._described(run, count, sensitivities, noise_std, sampling_rate, batch_weights)
             if cost is None
-            else Charge(run, count, None, 1.0, None, self._handed_in(cost), None)
+            else Charge(
+                run, count, None, errors.rate("sampling_rate", sampling_rate), None, self._handed_in(cost), None
+            )
         )
         refusal = self._tally.refusal(charge)
         if refusal is not None:
@@ -202,7 +204,9 @@ class InstanceAccountant:
             "sampling": "poisson" if self.sampled else "none",
         }
         if self.budget is not None:
-            return Guarantee(notion="dp", assumptions=(_HOW[self.composition], _CHARGED), **common)
+            return Guarantee(
+                notion="dp", assumptions=(_HOW[self.composition], _CHARGED), delta_split={"dp": delta}, **common
+            )
         loss_bound = self.composition == "ex-post" and not dp_won
         return Guarantee(
             notion="per-instance",
@@ -212,7 +216,7 @@ class InstanceAccountant:
             ex_post=loss_bound,
             assumptions=self._assumptions(limit, dp_won),
             sensitive=True,
-            delta_split={} if limit is None else {"ex-post": delta / 2, "dp": delta / 2},
+            delta_split={self.composition: delta} if limit is None else {"ex-post": delta / 2, "dp": delta / 2},
             **common,
         )
 
@@ -293,14 +297,19 @@ class InstanceAccountant:
                 f"Expected {self.signal} of shape ({self.records},) for composition={self.composition!r} and "
                 f"adjacency={self.adjacency!r}, got shape {distances.shape}."
             )
+        if distances.ndim == 1 and batch_weights is not None:
+            raise errors.refuse("batch_weights", batch_weights, "to be left out without a batch axis")
+        if distances.ndim == 2 and batch_weights is None and self.composition != "ex-post":
+            raise InputError(
+                f"Expected batch_weights to be given for composition={self.composition!r}: an estimate over sampled "
+                'batches has a failure probability that only "ex-post" pays for.'
+            )
         costs = None if self._tally.by_distance else self._costs(distances, noise, rate, batch_weights)
         worst = self._step_cost.worst(noise, rate) if isinstance(self._tally, OneHolder) else None
         return Charge(run, count, noise, rate, distances, costs, worst)
 
     def _costs(self, distances: Array, noise: float, rate: float, batch_weights: Any) -> Array:
         if distances.ndim == 1:
-            if batch_weights is not None:
-                raise errors.refuse("batch_weights", batch_weights, "to be left out without a batch axis")
             return self._step_cost(distances, noise, rate)
         if batch_weights is not None:
             weights = errors.array("batch_weights", batch_weights, least=0, ndim=1)
@@ -335,6 +344,10 @@ class InstanceAccountant:
         result = [_HOW[self.composition], _PUBLIC]
         if self._estimates():
             result.append(METHODS[self.estimator].assumption)
+        if self.composition in ("expected", "one-holder") and self.direction == "both":
+            result.append(
+                "Runs on one of the two data sets average one direction; the other is taken to average alike (E1)."
+            )
         if limit is not None:
             result.append(
                 "The DP value at δ/2 won: this is an a-priori statement for everybody (H12)."
@@ -360,6 +373,13 @@ class InstanceAccountant:
             if budget is not None:
                 raise errors.refuse("budget", budget, 'to be left out unless composition is "filter" or "gdp-filter"')
             return None
+        if self.direction == "add":
+            raise errors.refuse(
+                "direction",
+                self.direction,
+                f'to be "both" for composition={self.composition!r}',
+                "DP is both directions.",
+            )
         if self.composition == "filter" and (orders is None or len(self.orders) != 1):
             raise errors.refuse(
                 "orders", orders, 'to be one order for composition="filter"', "A filter fixes its order."

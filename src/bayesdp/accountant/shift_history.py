@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesdp import errors
 from bayesdp.compose import expected
 from bayesdp.compose.averages import LogMean
 from bayesdp.divergence import sgm
@@ -27,7 +28,7 @@ _OWN_ORDERS = 64
 """Up to this many steps are costed at their own orders, longer runs by chords between knots."""
 
 _KNOTS = 8
-"""Knots of a longer run: orders grow by 1.4 in all (p = 3n), so a chord is within some 1e-3 of the cost."""
+"""Knots of a longer run: orders grow by 1.4 in all (p = 3n), so a chord is within half a per cent of the cost."""
 
 _EXACT = 4096
 """Signals between two knots that are costed one by one; more of them by lookup."""
@@ -104,8 +105,13 @@ class ShiftHistory:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        self.runs = {int(run): list(steps) for run, steps in state["runs"].items()}
-        self.settings = [(float(noise), float(rate)) for noise, rate in state["settings"]]
+        squared = {int(run): errors.array("state runs", steps, least=0, ndim=2) for run, steps in state["runs"].items()}
+        if any(steps.shape[1] != self.records for steps in squared.values()):
+            raise InputError(f"Expected a state with the squared shifts of {self.records} records.")
+        self.runs = {run: list(steps.copy()) for run, steps in squared.items()}
+        self.settings = [(errors.noise("noise", noise), errors.rate("rate", rate)) for noise, rate in state["settings"]]
+        if len(self.settings) != max(map(len, self.runs.values()), default=0):
+            raise InputError(f"Expected a state with the plan of its longest run, got {len(self.settings)} steps.")
 
 
 def _chord(costs: Array, share: Array) -> Array:

@@ -25,7 +25,7 @@ INLINE = 1024
 
 
 def write(path: str | Path, state: Mapping[str, Any]) -> None:
-    """Write `state` to `path`, and its large arrays to the same name with ".npz".
+    """Write `state` to `path`, and its large arrays beside it: "run.npz" for "run.json", "run.1.npz" for "run.1".
 
     The NPZ file is written first and the JSON, which carries its digest, last, each by renaming a finished
     file: a crash leaves a pair that reading refuses, never half a state.
@@ -55,7 +55,8 @@ def read(path: str | Path) -> dict[str, Any]:
         raise errors.refuse("path", str(path), "to hold a JSON object")
     arrays = plain.pop("arrays", None)
     stored = _arrays(path, arrays) if arrays is not None else {}
-    return {key: _full(value, stored) for key, value in plain.items()}
+    with reading():
+        return {key: _full(value, stored) for key, value in plain.items()}
 
 
 def check(state: Any, kind: str, version: int, keys: set[str]) -> None:
@@ -113,7 +114,8 @@ def _arrays(path: Path, note: Any) -> dict[str, Array]:
 
 
 def _beside(path: Path) -> Path:
-    return path.with_suffix(".npz")
+    # Another ending stays: "run.1" and "run.2" must not share one file.
+    return path.with_suffix(".npz") if path.suffix == ".json" else path.with_name(path.name + ".npz")
 
 
 def _replace(path: Path, content: bytes) -> None:

@@ -20,13 +20,19 @@ from bayesdp.divergence import replace_one, sgm
 from bayesdp.divergence.stable import log_mean_exp
 from bayesdp.divergence.table import CostTable, RoundedUp
 from bayesdp.errors import Array, InputError
-from bayesdp.estimate import upper_mean
+from bayesdp.estimate import METHODS, upper_mean
 
 EXACT_RECORDS = 256
 """Up to this many signals are costed exactly."""
 
 FLOAT32_SLACK = 1e-5
 """Norms that were computed in float32 are raised by this before they are costed."""
+
+HALF_SLACK = 1e-2
+"""The same for 16 bits: bfloat16 keeps eight of them."""
+
+FAR = 1e3
+"""Shifts above this are costed as if the record were never left out: an upper bound, closer the larger the shift."""
 
 _QUADRATURE = 1 + 1e-9
 """Replace-one costs come from a quadrature with about ten digits: rounded up."""
@@ -55,24 +61,28 @@ class StepCost:
 
     def distances(self, name: str, value: Any) -> Array:
         """`value` checked, raised if it came in single precision, and not above the cap."""
-        low_precision = getattr(value, "dtype", np.dtype(np.float64)) in (np.float32, np.float16)
         result = errors.array(name, value, least=0, ndim=(1, 2))
-        slack = 1 + FLOAT32_SLACK
-        if self.cap is not None and (result > self.cap * slack).any():
+        slack = _slack(value)
+        if self.cap is not None and (result > self.cap * (1 + max(slack, FLOAT32_SLACK))).any():
             raise errors.refuse(name, float(result.max()), f"to be at most cap={self.cap:g}", "Clip before accounting.")
-        if low_precision:
-            result = result * slack
+        with np.errstate(over="ignore"):
+            result = result * (1 + slack)
         return result if self.cap is None else np.minimum(result, self.cap)
 
     def __call__(self, distances: Array, noise_std: float, sampling_rate: float) -> Array:
         """Costs of shape distances.shape + (orders,)."""
-        shift = distances.ravel() / noise_std
+        with np.errstate(over="ignore"):
+            shift = distances.ravel() / noise_std
+            far = shift + self._other(noise_std) > FAR
+        near = np.where(far, 0.0, shift)
         if len(shift) <= EXACT_RECORDS:
-            costs = self._exact(shift, noise_std, sampling_rate)
+            costs = self._exact(near, noise_std, sampling_rate)
         elif self._adjacency == "add-remove" and self._direction != "add":
-            costs = CostTable(self.orders, sampling_rate=sampling_rate)(shift**2)
+            costs = CostTable(self.orders, sampling_rate=sampling_rate)(near**2)
         else:
-            costs = self._rounded(noise_std, sampling_rate)(shift)
+            costs = self._rounded(noise_std, sampling_rate)(near)
+        if far.any() and sampling_rate > 0:
+            costs[far] = self._unsampled(shift[far], noise_std)
         return costs.reshape(*distances.shape, len(self.orders))
 
     def worst(self, noise_std: float, sampling_rate: float) -> Array | None:
@@ -80,8 +90,7 @@ class StepCost:
         if self.cap is None:
             return None
         if (noise_std, sampling_rate) not in self._worst:
-            at_cap = self._exact(np.array([self.cap / noise_std]), noise_std, sampling_rate)
-            self._worst[noise_std, sampling_rate] = at_cap[0]
+            self._worst[noise_std, sampling_rate] = self(np.array([self.cap]), noise_std, sampling_rate)[0]
         return self._worst[noise_std, sampling_rate]
 
     def averaged(self, distances: Array, noise_std: float, sampling_rate: float, weights: Array) -> Array:
@@ -92,6 +101,11 @@ class StepCost:
 
     def bounded(self, distances: Array, noise_std: float, sampling_rate: float, method: str, failure: float) -> Array:
         """An upper confidence bound of log E_B A from sampled batches (SPEC H1 with H9)."""
+        if self.cap is None and METHODS[method].needs_range:
+            raise InputError(
+                f"Expected cap (the clip norm) to be given for sampled batches and estimator={method!r}: a bound on an "
+                "average needs the worst case. Or give batch_weights if the batches are all there are."
+            )
         costs, worst = self(distances, noise_std, sampling_rate), self.worst(noise_std, sampling_rate)
         costs = np.moveaxis(costs, 1, 0)
         if worst is not None:
@@ -106,13 +120,25 @@ class StepCost:
 
     def _replaced(self, shift: Array, noise_std: float, sampling_rate: float) -> Array:
         """H10's pair with the unknown record at the cap: the run had this record, or had the other, or either."""
-        assert self.cap is not None
-        other = np.full_like(shift, self.cap / noise_std)
+        other = np.full_like(shift, min(self._other(noise_std), FAR))
         pairs = {"remove": [(shift, other)], "add": [(other, shift)], "both": [(shift, other), (other, shift)]}
         costs = [
             replace_one.cost(old, new, self.orders, sampling_rate=sampling_rate) for old, new in pairs[self._direction]
         ]
         return np.asarray(np.max(costs, axis=0) * _QUADRATURE)
+
+    def _unsampled(self, shift: Array, noise_std: float) -> Array:
+        """Cost at rate 1, which no smaller rate exceeds (B4, H10): α(α-1) r²/2, infinite beyond float64."""
+        with np.errstate(over="ignore"):
+            squared = np.square(shift + self._other(noise_std))
+            return np.asarray(squared[:, None] * (self.orders * (self.orders - 1) / 2))
+
+    def _other(self, noise_std: float) -> float:
+        """The shift of the unknown other record under replace-one, 0 where there is none."""
+        if self._adjacency != "replace-one" or self.cap is None:
+            return 0.0
+        with np.errstate(over="ignore"):
+            return float(np.float64(self.cap) / noise_std)
 
     def _rounded(self, noise_std: float, sampling_rate: float) -> RoundedUp:
         # The replace-one pair depends on the noise through the other record, the add direction does not.
@@ -120,3 +146,11 @@ class StepCost:
         if key not in self._rounded_up:
             self._rounded_up[key] = RoundedUp(lambda shift: self._exact(shift, noise_std, sampling_rate))
         return self._rounded_up[key]
+
+
+def _slack(value: Any) -> float:
+    """How far numbers of this precision may lie below what they stand for, as a share."""
+    given = np.asarray(value).dtype
+    if given.kind in "biuO" or given.itemsize >= np.dtype(np.float64).itemsize:
+        return 0.0
+    return FLOAT32_SLACK if given.itemsize >= np.dtype(np.float32).itemsize else HALF_SLACK

@@ -10,6 +10,8 @@ All have the same verbs: `refusal` (before anything changes), `charge`, `epsilon
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
@@ -19,12 +21,13 @@ import numpy.typing as npt
 from bayesdp import convert
 from bayesdp.accountant import state as states
 from bayesdp.accountant.shift_history import ShiftHistory
+from bayesdp.accountant.step_cost import FAR
 from bayesdp.accountant.worst_case import WorstCaseAccountant
 from bayesdp.compose import ex_post, one_holder
 from bayesdp.compose.averages import LogMean
 from bayesdp.compose.filters import GaussianFilter, RenyiFilter
 from bayesdp.divergence import hockey_stick
-from bayesdp.errors import Array, InputError
+from bayesdp.errors import Array, InputError, refuse, whole
 from bayesdp.estimate import upper_mean
 from bayesdp.guarantee import Adjacency
 
@@ -111,7 +114,8 @@ class _Sums:
         return [run]
 
     def state(self) -> dict[str, Any]:
-        return {"sums": {str(run): value for run, value in self.sums.items()}}
+        # Copies: the sums go on growing in place.
+        return {"sums": {str(run): value.copy() for run, value in self.sums.items()}}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         shape = (self.records, len(self.orders))
@@ -127,6 +131,13 @@ class ExPost(_Sums):
         super().__init__(records, orders)
         self.weights, self.cap, self.adjacency = weights, cap, adjacency
         self.dp: dict[int, WorstCaseAccountant] = {}
+
+    def refusal(self, charge: Charge) -> InputError | None:
+        if self.cap is not None and charge.noise is not None and not 0 < charge.noise / self.cap < math.inf:
+            return InputError(
+                f"Expected noise_std/cap to be a positive number, got noise_std={charge.noise:g}, cap={self.cap:g}."
+            )
+        return None
 
     def charge(self, charge: Charge) -> None:
         super().charge(charge)
@@ -150,6 +161,8 @@ class ExPost(_Sums):
     def restore(self, state: Mapping[str, Any]) -> None:
         super().restore(state)
         self.dp = {int(run): WorstCaseAccountant.from_state(dp) for run, dp in state["dp"].items()}
+        if set(self.dp) != (set(self.sums) if self.cap is not None else set()):
+            raise InputError(f"Expected a state with DP steps of the runs {sorted(self.sums)}, got {sorted(self.dp)}.")
 
 
 class OneHolder(_Sums):
@@ -159,19 +172,26 @@ class OneHolder(_Sums):
         super().__init__(records, orders)
         self.averaging = averaging
         self.worst: dict[int, Array] = {}
-        self.lengths: dict[int, int] = {}
+        self.plans: dict[int, Counter[tuple[float, float]]] = {}
 
     def charge(self, charge: Charge) -> None:
         super().charge(charge)
-        self.lengths[charge.run] = self.lengths.get(charge.run, 0) + charge.steps
+        # Costs that were handed in say nothing of their noise: only their number can be compared.
+        self.plans.setdefault(charge.run, Counter())[charge.noise or 0.0, charge.rate] += charge.steps
         if charge.worst is not None:
             self.worst[charge.run] = self.worst.get(charge.run, 0.0) + charge.steps * charge.worst
 
     def epsilon(self, delta: float, run: int | None) -> tuple[Array, float | None]:  # noqa: ARG002 - all runs count
-        if len(set(self.lengths.values())) != 1:
-            raise InputError(f"Expected all runs to have equally many steps, got {sorted(set(self.lengths.values()))}.")
+        lengths = {sum(plan.values()) for plan in self.plans.values()}
+        if len(lengths) != 1:
+            raise InputError(f"Expected all runs to have equally many steps, got {sorted(lengths)}.")
+        first = self.plans[min(self.plans)]
+        if any(plan != first for plan in self.plans.values()):
+            raise InputError(
+                "Expected every run to use the same plan, got runs of different noise_std or sampling_rate."
+            )
         sums = np.stack([self.sums[r] for r in sorted(self.sums)])
-        # The largest, though all runs follow one plan: a run with less noise must not speak for another.
+        # The largest, though all runs follow one plan: they may have added it up in another order.
         worst = np.max(list(self.worst.values()), axis=0) if self.worst else None
         if worst is not None:
             sums = np.minimum(sums, worst)  # a table may be a millionth above the exact worst case
@@ -183,13 +203,18 @@ class OneHolder(_Sums):
         return {
             **super().state(),
             "worst": {str(run): value for run, value in self.worst.items()},
-            "lengths": {str(run): value for run, value in self.lengths.items()},
+            "plans": {str(run): [[*setting, n] for setting, n in plan.items()] for run, plan in self.plans.items()},
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         super().restore(state)
         self.worst = {int(r): states.shaped(value, self.orders.shape) for r, value in state["worst"].items()}
-        self.lengths = {int(r): int(value) for r, value in state["lengths"].items()}
+        self.plans = {
+            int(r): Counter({(float(noise), float(rate)): whole("steps", n, least=1) for noise, rate, n in plan})
+            for r, plan in state["plans"].items()
+        }
+        if set(self.plans) != set(self.sums):
+            raise InputError(f"Expected a state with plans of the runs {sorted(self.sums)}, got {sorted(self.plans)}.")
 
 
 class Expected:
@@ -203,6 +228,12 @@ class Expected:
 
     def refusal(self, charge: Charge) -> InputError | None:
         assert charge.noise is not None
+        assert charge.distances is not None
+        if charge.distances.max() > FAR * charge.noise:
+            return InputError(
+                f"Expected noise_std of at least a thousandth of the largest distance, {charge.distances.max():g}, for "
+                f'composition="expected", got noise_std={charge.noise:g}.'
+            )
         return self.history.refusal(charge.run, (charge.noise, charge.rate), charge.steps)
 
     def charge(self, charge: Charge) -> None:
@@ -270,4 +301,11 @@ class Filtered:
         return {**self.kept.state(), "active": self.kept.active.astype(np.float64)}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        self.kept = type(self.kept).restore({**state, "active": np.asarray(state["active"]) != 0})
+        kept = type(self.kept).restore({**state, "active": np.asarray(state["active"]) != 0})
+        told, planned = kept.state(), self.kept.state()
+        for key in planned.keys() - {"spent", "active"}:
+            if told[key] != planned[key]:
+                raise refuse(f"state {key}", told[key], f"to be {planned[key]!r}, as configured")
+        if kept.spent.shape != self.kept.spent.shape:
+            raise refuse("state spent", kept.spent.shape, f"to have shape {self.kept.spent.shape}")
+        self.kept = kept

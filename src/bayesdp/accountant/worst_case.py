@@ -128,7 +128,7 @@ class WorstCaseAccountant:
             return self._advanced_delta(history, epsilon)
         conversion: convert.Conversion = "tail" if self.engine == "moments" else "hockey-stick"
         log_delta = self._search(history, partial(_log_deltas, epsilon=epsilon, conversion=conversion))
-        bound = math.exp(min(0.0, log_delta))
+        bound = float(convert.from_log_delta(log_delta))
         if self.engine == "moments":
             return bound
         bound = min(bound, math.sqrt(self._bretagnolle_huber(history)))

@@ -94,21 +94,21 @@ def sampled_delta(epsilon: Any, shift: Any, *, sampling_rate: float, direction: 
     if rate == 0:
         return np.asarray(-np.expm1(np.minimum(eps, 0.0)))
     rate = max(rate, _TINY_RATE)
-    log_rate = np.log(rate)
-    if direction == "add":
-        kept = np.log1p(-rate) if rate < 1 else -np.inf
-        t = -np.expm1(np.minimum(eps + kept, 0.0))
-        safe = np.where(t > 0, t, 1.0)
-        return np.where(t > 0, safe * np.exp(_log_gaussian_delta(eps + log_rate - np.log(safe), r)), 0.0)
-    # e^ε' = (e^ε − (1−q))/q, from the side that neither cancels nor overflows.
-    small = np.minimum(eps, 1.0)
-    odds = np.expm1(small) / rate
-    inside = odds > -1
-    near = np.log1p(np.where(inside, odds, 0.0))
-    large = np.maximum(eps, 1.0)
-    far = large - log_rate + np.log1p(-(1 - rate) * np.exp(-large))
-    inner = _log_gaussian_delta(np.where(eps > 1, far, near), r)
-    return np.where(inside, rate * np.exp(inner), -np.expm1(small))
+    kept = np.log1p(-rate) if rate < 1 else -np.inf
+    # log(e^ε q/t) of "add" is −ε'(−ε) for the ε' of "remove".
+    inside = eps > kept if direction == "remove" else -eps > kept
+    inner = _inner_epsilon(eps, rate, kept) if direction == "remove" else -_inner_epsilon(-eps, rate, kept)
+    share = rate if direction == "remove" else -np.expm1(np.minimum(eps + kept, 0.0))
+    outside = -np.expm1(np.minimum(eps, 0.0)) if direction == "remove" else 0.0
+    return np.where(inside, share * np.exp(_log_gaussian_delta(inner, r)), outside)
+
+
+def _inner_epsilon(eps: Array, rate: float, kept: float) -> Array:
+    """ε' with e^ε' = 1 + (e^ε − 1)/q = (e^ε − (1−q))/q, by whichever form does not cancel; `kept` = log(1−q)."""
+    odds = np.expm1(np.minimum(eps, 1.0)) / rate
+    near = (odds > -0.5) & (eps < 1)
+    left = np.where(eps > kept, -np.expm1(np.minimum(kept - eps, 0.0)), 1.0)
+    return np.where(near, np.log1p(np.where(near, odds, 0.0)), eps - np.log(rate) + np.log(left))
 
 
 def averaged_delta(
@@ -153,7 +153,7 @@ def batch_weights(shifts: Any, weights: Any) -> tuple[Array, Array]:
     w = errors.array("weights", weights, least=0, ndim=1)
     if len(w) != r.shape[-1] or abs(w.sum() - 1) > 1e-9:
         raise errors.refuse("weights", weights, f"to be {r.shape[-1]} probabilities that sum to 1")
-    return r, w
+    return r, w / w.sum()
 
 
 def _log_gaussian_delta(eps: Array, r: Array) -> Array:

@@ -47,8 +47,8 @@ Knots = tuple[Array, Array]
 class CostTable:
     """Costs of one step at `sampling_rate` for many records and all `orders` at once.
 
-    Guarantees: exact <= lookup <= (1 + 1e-6) exact, for any squared shift up to 1e30. Knots are built on
-    first use, as far as the shifts at hand reach, and shared by all tables of the process.
+    Guarantees: exact <= lookup <= (1 + 1e-6) exact, for any squared shift up to 1e30; infinity beyond. Knots
+    are built on first use, as far as the shifts at hand reach, and shared by all tables of the process.
     """
 
     def __init__(self, orders: Any, *, sampling_rate: float) -> None:
@@ -62,10 +62,12 @@ class CostTable:
         """
         ranks = np.argsort(squared_shift)
         ascending = squared_shift[ranks]
-        level = max(0, math.ceil(math.log(max(float(ascending[-1]), 1.0) / _REACH) / math.log(4)))
+        largest = min(max(float(ascending[-1]), 1.0), _FAR)
+        level = max(0, math.ceil(math.log(largest / _REACH) / math.log(4)))
+        beyond = np.inf if self.sampling_rate > 0 else 0.0
         result = np.empty((len(self.orders), len(ascending)))
         for row, order in zip(result, self.orders, strict=True):
-            row[ranks] = np.interp(ascending, *_knots(float(order), self.sampling_rate, level))
+            row[ranks] = np.interp(ascending, *_knots(float(order), self.sampling_rate, level), right=beyond)
         return result.T
 
 
