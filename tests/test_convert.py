@@ -187,3 +187,20 @@ BAD = [
 def test_bad_input(call, word):
     with pytest.raises(InputError, match=word):
         call()
+
+
+def test_a_tiny_delta_is_not_zero_and_infinities_do_not_cancel():
+    assert convert.delta([0.1], [1024.0], 2.0) > 0
+    assert convert.delta([math.inf], [1e300], 1e300) == 1.0
+    assert convert.epsilon([1e300], [1 + 1e-12], 1e-5) == math.inf
+
+
+def test_right_guesses_need_both_directions():
+    """One direction alone: P = {1}, Q(1) = e^-ε has loss ε, belief e^ε/(1 + e^ε), yet more right guesses."""
+    epsilon = 1.0
+    p, q = np.array([1.0, 0.0]), np.array([math.exp(-epsilon), -math.expm1(-epsilon)])
+    belief = float((p**2 / (p + q)).sum())
+    assert belief == pytest.approx(convert.attacker_success(epsilon))
+    guesses = 0.5 + 0.25 * float(np.abs(p - q).sum())
+    assert guesses == pytest.approx(1 - math.exp(-epsilon) / 2)
+    assert guesses > convert.attacker_success(epsilon)

@@ -196,3 +196,18 @@ def test_bad_dicts():
     for bad in ({}, {**values, "extra": 1}, {k: v for k, v in values.items() if k != "delta"}, [1], None):
         with pytest.raises(InputError, match="guarantee"):
             Guarantee.from_dict(bad)
+
+
+def test_nothing_is_printed_in_favour_of_the_guarantee():
+    assert "δ = 1.235e-05" in str(dataclasses.replace(DP, delta=1.2345643e-5))
+    for failure in (1e-12, 1e-13, 1e-15, 1e-17):
+        assert "confidence 99.99999999" in str(dataclasses.replace(BDP, failure=failure))
+    assert "ε = 1e-300" in str(dataclasses.replace(DP, epsilon=5e-324))
+
+
+def test_how_often_a_guess_is_right_is_said_only_where_both_directions_are_bounded():
+    both = dataclasses.replace(BDP, orientation="both", ex_post=False)
+    assert "% of the time" in str(DP)
+    assert "% of the time" in str(both)
+    for one in ({"orientation": "absent"}, {"orientation": "present"}, {"ex_post": True}):
+        assert "% sure of the truth" in str(dataclasses.replace(both, **one))

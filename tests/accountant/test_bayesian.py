@@ -618,3 +618,17 @@ def test_spec_i5d_logistic_regression():
     capped = bd.InstanceAccountant(1, orders=whole, cap=1.0)
     capped.step([1.0], noise_std=1.0, sampling_rate=0.05, steps=500)
     assert capped.epsilon(DELTA)[0] < 8.432
+
+
+def test_witnesses_answer_for_themselves():
+    """The audit set's own accountants: the ε of each witness, of which the guarantee is an order statistic."""
+    rng = np.random.default_rng(3)
+    accountant = bd.BayesianAccountant(cap=1.0)
+    for side in ("absent", "present"):
+        accountant.step(rng.random(400), noise_std=1.0, sampling_rate=0.1, orientation=side, steps=20)
+    epsilons = {side: one.epsilon(1e-5) for side, one in accountant.witnesses.items()}
+    assert set(epsilons) == {"absent", "present"}
+    assert accountant.guarantee(1e-5, coverage=0.5).epsilon in np.concatenate(list(epsilons.values()))
+    with pytest.raises(TypeError):
+        accountant.witnesses["absent"] = None
+    assert not bd.BayesianAccountant("product", cap=1.0).witnesses

@@ -148,3 +148,21 @@ def test_averaged_delta_is_the_weighted_mean_and_broadcasts():
 def test_bad_input_is_refused(call, word):
     with pytest.raises(InputError, match=word):
         call()
+
+
+def test_add_direction_keeps_its_digits_where_both_shares_nearly_agree():
+    """log(e^ε q/t) from three logs of size log q lost nine digits at a shift of 1e-6."""
+    epsilon, shift, rate = 1e-9, 1e-6, 0.01
+    with mp.workdps(50):
+        e, r, q = map(mp.mpf, (epsilon, shift, rate))
+        t = 1 - mp.exp(e) * (1 - q)
+        inner = mp.log(mp.exp(e) * q / t)
+        exact = t * (mp.ncdf(r / 2 - inner / r) - mp.exp(inner) * mp.ncdf(-r / 2 - inner / r))
+    got = hs.sampled_delta(epsilon, shift, sampling_rate=rate, direction="add")
+    assert float(got) == pytest.approx(float(exact), rel=1e-12)
+
+
+def test_weights_that_sum_to_nearly_one_are_made_to():
+    light = hs.averaged_delta(0.1, [1.0, 1.0], sampling_rate=0.1, direction="remove", weights=[0.5, 0.5 - 9e-10])
+    exact = hs.sampled_delta(0.1, 1.0, sampling_rate=0.1, direction="remove")
+    assert float(light) == pytest.approx(float(exact), rel=1e-14)

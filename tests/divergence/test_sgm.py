@@ -230,3 +230,34 @@ def test_a_cost_does_not_depend_on_which_others_are_computed_beside_it(direction
     whole = sgm.cost(shifts, orders, sampling_rate=0.03, direction=direction)
     alone = [sgm.cost(shift, orders, sampling_rate=0.03, direction=direction) for shift in shifts]
     np.testing.assert_array_equal(whole, alone)
+
+
+@pytest.mark.parametrize(
+    ("rate", "shift", "order"),
+    [(0.5, 0.05, 1023.5), (0.99, 0.5, 100.5), (0.999999, 0.5, 200.5), (1 - 1e-12, 1.9, 17.5), (1 - 2**-53, 5.0, 2.5)],
+)
+def test_add_direction_finds_its_peak_wherever_it_lies(rate, shift, order):
+    """The peak is anywhere between -λr and 0; near rate 1 log(1-q+q e^t) must not be formed from 1 - q(1 - e^t)."""
+    step = 0.1 / (1 + shift * math.sqrt(order))
+    with mp.workdps(30):
+        q, r, p = mp.mpf(rate), mp.mpf(shift), 1 - mp.mpf(order)
+        lowest = float(p * r) - 14
+        places = [mp.mpf(lowest) + k * mp.mpf(step) for k in range(int((12 - lowest) / step))]
+        terms = [mp.exp(p * mp.log(1 - q + q * mp.exp(r * x - r * r / 2)) - x * x / 2) for x in places]
+        exact = mp.log(mp.fsum(terms) * mp.mpf(step) / mp.sqrt(2 * mp.pi))
+    assert cost(shift, order, rate, "add") == pytest.approx(float(exact), rel=1e-11)
+
+
+@pytest.mark.parametrize("rate", [1e-9, 0.01, 1 - 1e-9])
+@pytest.mark.parametrize("direction", ["remove", "add"])
+def test_outcomes_that_are_far_apart_have_a_closed_form(rate, direction):
+    """It takes over at shift 100 without a jump, agrees with whole orders, and takes no time at any shift."""
+    orders = [1.0001, 1.5, 64.5]
+    below, above = (sgm.cost(r, orders, sampling_rate=rate, direction=direction) for r in (100.0, 100 * (1 + 1e-15)))
+    np.testing.assert_allclose(above, below, rtol=1e-11)
+    near_two = sgm.cost([1e4, 1e6], [2, 2 + 1e-12], sampling_rate=rate)
+    np.testing.assert_allclose(near_two[:, 0], near_two[:, 1], rtol=1e-10)
+    assert (sgm.cost(1e200, [1.5, 2, 1024], sampling_rate=rate) == np.inf).all()
+    np.testing.assert_allclose(
+        sgm.cost(1e200, [1.5, 2], sampling_rate=rate, direction="add"), np.array([0.5, 1]) * -math.log1p(-rate)
+    )

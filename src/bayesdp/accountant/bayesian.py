@@ -15,6 +15,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -160,6 +161,11 @@ class BayesianAccountant:
     def steps(self) -> int:
         """How many steps were counted, in the orientation that has had the most."""
         return max((side.steps for side in self._sides.values()), default=0)
+
+    @property
+    def witnesses(self) -> Mapping[str, InstanceAccountant]:
+        """The instance accountant of each orientation ("audit-set" only): its answers are about named records."""
+        return MappingProxyType({n: side for n, side in self._sides.items() if isinstance(side, InstanceAccountant)})
 
     def cost(self, order: float, orientation: str = "absent") -> Any:
         """The tally at one of the orders: a number, or for "audit-set" an array with one entry per witness."""

@@ -32,7 +32,7 @@ def write(path: str | Path, state: Mapping[str, Any]) -> None:
     """
     path = Path(path)
     large: dict[str, Array] = {}
-    plain = {key: _plain(key, value, large) for key, value in state.items()}
+    plain = {key: pack(value, large, key) for key, value in state.items()}
     if large:
         buffer = io.BytesIO()
         np.savez_compressed(buffer, **large)  # type: ignore[arg-type]  # arrays by name
@@ -56,7 +56,7 @@ def read(path: str | Path) -> dict[str, Any]:
     arrays = plain.pop("arrays", None)
     stored = _arrays(path, arrays) if arrays is not None else {}
     with reading():
-        return {key: _full(value, stored) for key, value in plain.items()}
+        return {key: unpack(value, stored) for key, value in plain.items()}
 
 
 def check(state: Any, kind: str, version: int, keys: set[str]) -> None:
@@ -72,18 +72,20 @@ def check(state: Any, kind: str, version: int, keys: set[str]) -> None:
         raise errors.refuse("state", sorted(state), f"to have the keys {', '.join(sorted(keys))}")
 
 
-def _plain(key: str, value: Any, large: dict[str, Array]) -> Any:
+def pack(value: Any, large: dict[str, Array], key: str = "state") -> Any:
+    """Plain JSON values for `value`; arrays that are large or not finite go into `large` by name."""
     if isinstance(value, np.ndarray):
         if value.size > INLINE or not np.isfinite(value).all():
             large[key] = value
             return {"array": key}
         return {"values": value.tolist(), "shape": list(value.shape)}
     if isinstance(value, Mapping):
-        return {k: _plain(f"{key}.{k}", v, large) for k, v in value.items()}
+        return {k: pack(v, large, f"{key}.{k}") for k, v in value.items()}
     return value
 
 
-def _full(value: Any, stored: Mapping[str, Array]) -> Any:
+def unpack(value: Any, stored: Mapping[str, Array]) -> Any:
+    """What `pack` was given."""
     if isinstance(value, dict):
         if set(value) == {"array"}:
             if value["array"] not in stored:
@@ -94,7 +96,7 @@ def _full(value: Any, stored: Mapping[str, Array]) -> Any:
             if list(array.shape) != value["shape"] and array.size:
                 raise errors.refuse("state", value["shape"], f"to be the shape {array.shape} of its values")
             return array.reshape(value["shape"])
-        return {k: _full(v, stored) for k, v in value.items()}
+        return {k: unpack(v, stored) for k, v in value.items()}
     return value
 
 

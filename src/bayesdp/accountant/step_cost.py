@@ -22,8 +22,8 @@ from bayesdp.divergence.table import CostTable, RoundedUp
 from bayesdp.errors import Array, InputError
 from bayesdp.estimate import METHODS, upper_mean
 
-EXACT_RECORDS = 256
-"""Up to this many signals are costed exactly."""
+EXACT_RECORDS = 32
+"""Up to this many signals are costed exactly; from here on a lookup is faster."""
 
 FLOAT32_SLACK = 1e-5
 """Norms that were computed in float32 are raised by this before they are costed."""

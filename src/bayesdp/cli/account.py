@@ -117,26 +117,28 @@ class _Side:
         """Charge the records of a file, and the population through them, step by step."""
         from bayesdp.accountant import InstanceAccountant
 
-        made: _Side | None = None
+        names: tuple[str, ...] = ()
+        apart: InstanceAccountant | None = None
         with show.waiting(f"Reading {show.plain(source.path.name)}") as bar:
             for step in distances_file.read(source):
-                if made is None:
-                    accountant = InstanceAccountant(
+                # The witnesses of an audit set are accounted one by one anyway.
+                if not names and population.composition != "audit-set":
+                    apart = InstanceAccountant(
                         len(step.names),
                         orders=population.orders,
                         total_steps=population.total_steps,
                         cap=population.cap,
                         adjacency=population.adjacency,
                     )
-                    made = cls(step.names, accountant)
+                names = step.names
                 try:
-                    made.accountant.step(step.distances, noise_std=noise, sampling_rate=rate)
                     population.step(step.distances, noise_std=noise, sampling_rate=rate, orientation=side)
+                    if apart is not None:
+                        apart.step(step.distances, noise_std=noise, sampling_rate=rate)
                 except InputError as problem:
                     raise InputError(f"{problem} In {source.option}={str(source.path)!r}, {step.place}.") from None
                 bar.update(bar.task_ids[0], completed=step.read, total=1.0)
-        assert made is not None  # a file without steps is refused
-        return made
+        return cls(names, apart if apart is not None else population.witnesses[side])
 
 
 @dataclasses.dataclass(frozen=True)

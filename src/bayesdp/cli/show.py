@@ -27,7 +27,7 @@ AUDIENCES = {"dp": "everybody", "bdp": "people like those in the data", "per-ins
 SHARES = (0.5, 0.75, 0.9, 0.95, 0.99, 0.999)
 """Shares of people at which a curve is shown, as far as the witnesses support them."""
 
-_ATTACKER = "attacker: how often one who starts undecided can be right about a record."
+_ATTACKER = "attacker: how sure of the truth about a record one who starts undecided can become, on average."
 _SENSITIVE = (
     "\nSensitive: the Bayesian and per-instance numbers are computed from private data. Do not publish them; the DP "
     "number may be published."
