@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 from bayesdp import convert, errors
+from bayesdp.rounding import up
 
 Notion = Literal["dp", "bdp", "per-instance"]
 Strength = Literal["strong", "weak"]
@@ -202,11 +203,11 @@ class Guarantee:
         if self.notion == "bdp":
             record = "the person's record"
         if self.strength == "strong":
-            effect = f"gives away a privacy loss of {self.label} = {_up(self.epsilon)} or more with probability "
-            effect += f"at most δ = {_up(self.delta)}"
+            effect = f"gives away a privacy loss of {self.label} = {up(self.epsilon)} or more with probability "
+            effect += f"at most δ = {up(self.delta)}"
         else:
             effect = f"changes the chance of any outcome at most by the factor e^ε and by δ, where {self.label} = "
-            effect += f"{_up(self.epsilon)} and δ = {_up(self.delta)}"
+            effect += f"{up(self.epsilon)} and δ = {up(self.delta)}"
         success = f"at most {math.ceil(self.attacker_success() * 1000) / 10:g} %"
         # How often a guess is right depends on both data sets: a bound for one of them, or for one run, has no say.
         if self.orientation == "both" and not self.ex_post:
@@ -234,16 +235,6 @@ def _shares(value: object) -> Mapping[str, float]:
         raise errors.refuse("delta_split", value, "to be a mapping of words to shares of δ")
     shares = {w: errors.number(f"delta_split[{w!r}]", share, least=0, most=1) for w, share in value.items()}
     return MappingProxyType(shares)
-
-
-def _up(value: float) -> str:
-    """Four significant digits, never below the value: a printed ε may not promise more than the number."""
-    if value == 0:
-        return "0"
-    value = max(value, 1e-300)  # below, powers of ten are not numbers any more
-    scale = 10.0 ** (math.floor(math.log10(value)) - 3)
-    # A value that already has four digits must not be pushed to the next by its binary rounding.
-    return f"{math.ceil(value / scale * (1 - 1e-12)) * scale:.12g}"
 
 
 def _percent(share: float) -> str:

@@ -27,6 +27,7 @@ from bayesdp.accountant.population_cost import PopulationCost
 from bayesdp.errors import Array, InputError
 from bayesdp.estimate import METHODS, quantile
 from bayesdp.guarantee import ADJACENCIES, Adjacency, Guarantee
+from bayesdp.rounding import up
 
 COMPOSITIONS = ("audit-set", "holder", "product")
 ORIENTATIONS = ("absent", "present")
@@ -312,7 +313,7 @@ class BayesianAccountant:
             words.append(
                 "The DP value at δ/2 won: this is an a-priori statement for everybody (H12)."
                 if dp_won
-                else f"The ex-post value at δ/2 won over the DP value at δ/2, {limit:.4g} (H12)."
+                else f"The ex-post value at δ/2 won over the DP value at δ/2, {up(limit)} (H12)."
             )
         return self._guarantee(
             epsilon=epsilon,

@@ -29,6 +29,7 @@ from bayesdp.compose.orders import default_orders
 from bayesdp.errors import Array, InputError
 from bayesdp.estimate import METHODS
 from bayesdp.guarantee import ADJACENCIES, Adjacency, Guarantee
+from bayesdp.rounding import up
 
 COMPOSITIONS = ("ex-post", "expected", "one-holder", "filter", "gdp-filter")
 KIND = "bayesdp/instance"
@@ -352,7 +353,7 @@ class InstanceAccountant:
             result.append(
                 "The DP value at δ/2 won: this is an a-priori statement for everybody (H12)."
                 if dp_won
-                else f"The ex-post value at δ/2 won over the DP value at δ/2, {limit:.4g} (H12)."
+                else f"The ex-post value at δ/2 won over the DP value at δ/2, {up(limit)} (H12)."
             )
         return tuple(result)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from bayesdp.cli import options, show
 from bayesdp.errors import InputError
+from bayesdp.rounding import down, up
 
 
 def calibrate(
@@ -52,6 +54,10 @@ def calibrate(
         show.json_list([{**accountant.guarantee(delta).to_dict(), **plan}])
         return
     # A rounded answer must keep the promise too: noise goes up, the rate down.
-    rounded: dict[str, Any] = {"noise_multiplier": show.up, "sampling_rate": show.down, "steps": str}
+    rounded: dict[str, Any] = {
+        "noise_multiplier": partial(up, digits=5),
+        "sampling_rate": partial(down, digits=5),
+        "steps": str,
+    }
     show.line(f"{wanted.replace('_', ' ')} = {rounded[wanted](plan[wanted])}")
     show.guarantees([accountant.guarantee(delta)])

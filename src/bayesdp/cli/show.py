@@ -10,7 +10,6 @@ import json as json_format
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
@@ -18,6 +17,8 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+
+from bayesdp.rounding import down, up
 
 if TYPE_CHECKING:
     from bayesdp.accountant import Curve
@@ -32,16 +33,6 @@ _SENSITIVE = (
     "\nSensitive: the Bayesian and per-instance numbers are computed from private data. Do not publish them; the DP "
     "number may be published."
 )
-
-
-def up(value: float, digits: int = 5) -> str:
-    """`value` to that many significant digits, never below it."""
-    return _rounded(value, digits, ROUND_CEILING)
-
-
-def down(value: float, digits: int = 5) -> str:
-    """`value` to that many significant digits, never above it."""
-    return _rounded(value, digits, ROUND_FLOOR)
 
 
 def percent(share: float) -> str:
@@ -71,7 +62,7 @@ def guarantees(values: Sequence[Guarantee], *, record: str = "", json: bool = Fa
     for one in values:
         whom = f"{AUDIENCES[one.notion]}{': ' + plain(record) if record and one.notion == 'per-instance' else ''}"
         share = "-" if one.notion == "per-instance" or one.coverage is None else f"{down(100 * one.coverage, 4)} %"
-        loss = f"{one.label} = {up(one.epsilon)}"
+        loss = f"{one.label} = {up(one.epsilon, 5)}"
         table.add_row(whom, loss, up(one.delta, 3), share, percent(one.attacker_success()))
     out = _console()
     out.print()
@@ -95,7 +86,7 @@ def curve(values: Curve) -> None:
     table = _table("share of people", "Bayesian ε", "attacker")
     for share in shares(values):
         loss = values.at(share)
-        table.add_row(f"{100 * share:g} %", up(loss), percent(attacker_success(loss, values.delta)))
+        table.add_row(f"{100 * share:g} %", up(loss, 5), percent(attacker_success(loss, values.delta)))
     out.print(table)
 
 
@@ -114,7 +105,7 @@ def most_exposed(rows: Iterable[tuple[str, float]], delta: float) -> None:
     out.print(f"Most exposed records, at δ = {up(delta, 3)} (sensitive: names and numbers)\n")
     table = _table("record", "per-instance ε", "attacker")
     for name, loss in rows:
-        table.add_row(plain(name, 40), up(loss), percent(attacker_success(loss, delta)))
+        table.add_row(plain(name, 40), up(loss, 5), percent(attacker_success(loss, delta)))
     out.print(table)
 
 
@@ -157,10 +148,3 @@ def _item(text: str) -> Padding:
     grid = Table.grid(padding=(0, 1))
     grid.add_row("•", text)
     return Padding(grid, (0, 0, 0, 1))
-
-
-def _rounded(value: float, digits: int, rounding: str) -> str:
-    if value == float("inf"):
-        return "∞"
-    # repr, so that 0.1 stays 0.1 although its binary value is a little above.
-    return f"{float(Context(prec=digits, rounding=rounding).create_decimal(repr(float(value)))):.{digits}g}"
