@@ -632,3 +632,15 @@ def test_witnesses_answer_for_themselves():
     with pytest.raises(TypeError):
         accountant.witnesses["absent"] = None
     assert not bd.BayesianAccountant("product", cap=1.0).witnesses
+
+
+def test_a_limit_that_is_known_is_used_as_it_is():
+    """The accountants of one run may share its DP value instead of each composing it anew."""
+    accountant = bd.BayesianAccountant(cap=1.0)
+    accountant.step(np.full(400, 1.0), noise_std=2.0, sampling_rate=0.1, steps=50)
+    dp = bd.WorstCaseAccountant()
+    dp.step(noise_multiplier=2.0, sampling_rate=0.1, steps=50)
+    known = dp.epsilon(0.5e-5)
+    assert accountant.guarantee(1e-5, limit=known) == accountant.guarantee(1e-5)
+    assert accountant.curve(1e-5, limit=known).limit == accountant.curve(1e-5).limit == known
+    assert accountant.witnesses["absent"].guarantee(1e-5, limit=known).epsilon == known

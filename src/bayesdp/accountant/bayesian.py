@@ -173,12 +173,13 @@ class BayesianAccountant:
         side = self._sides.get(errors.one_of("orientation", orientation, ORIENTATIONS))
         return (side or self._make(records=1)).cost(order)
 
-    def guarantee(self, delta: float, coverage: float | None = None) -> Guarantee:
+    def guarantee(self, delta: float, coverage: float | None = None, limit: float | None = None) -> Guarantee:
         """The promise at δ.
 
         "audit-set": for a share `coverage` of people, fixed beforehand (0.9 unless given), see `curve` otherwise:
         Pr[x is covered and its loss >= ε] <= δ for every x, and the covered share is right with confidence
-        1 - failure (H5). With a cap, the smaller of that at δ/2 and the DP value at δ/2 (H12).
+        1 - failure (H5). With a cap, the smaller of that at δ/2 and the DP value at δ/2 (H12), which is `limit` where
+        the caller has it already.
 
         "holder", "product": strong or weak BDP (C1, C2), the probability δ being over people and runs together;
         with a `coverage`, the per-person reading of C3: ε at δ (1 - coverage), by Markov.
@@ -189,10 +190,10 @@ class BayesianAccountant:
         if coverage is not None:
             coverage = errors.probability("coverage", coverage)
         if self.composition == "audit-set":
-            return self._covered(delta, 0.9 if coverage is None else coverage)
+            return self._covered(delta, 0.9 if coverage is None else coverage, limit)
         return self._joint(delta, coverage)
 
-    def curve(self, delta: float) -> Curve:
+    def curve(self, delta: float, limit: float | None = None) -> Curve:
         """Coverage → ε for the whole population at once (H12): the larger of the two orientations.
 
         For "audit-set" only; each rank is bounded at failure/(witnesses x orientations).
@@ -200,7 +201,7 @@ class BayesianAccountant:
         delta = errors.probability("delta", delta)
         if self.composition != "audit-set":
             raise errors.refuse("composition", self.composition, 'to be "audit-set" for a curve')
-        losses, limit = self._losses(delta)
+        losses, limit = self._losses(delta, limit)
         if not losses:
             raise InputError("Expected at least one step before a curve is asked for, got none.")
         curves = [quantile.curve(values, self.failure / len(losses)) for values in losses.values()]
@@ -276,13 +277,13 @@ class BayesianAccountant:
             direction=direction,
         )
 
-    def _losses(self, delta: float) -> tuple[dict[str, Array], float]:
+    def _losses(self, delta: float, known: float | None) -> tuple[dict[str, Array], float]:
         """ε of every witness by orientation, and the DP value that limits them."""
         self._check_lengths()
         losses, limits = {}, [math.inf]
         for name, side in self._sides.items():
             assert isinstance(side, InstanceAccountant)
-            losses[name], limit = side.epsilon_and_limit(delta)
+            losses[name], limit = side.epsilon_and_limit(delta, limit=known)
             limits.append(math.inf if limit is None else limit)
         return losses, max(limits[1:], default=math.inf)
 
@@ -293,8 +294,8 @@ class BayesianAccountant:
                 f"Expected as many steps of outsiders as of members, got {counts}. Step both before asking."
             )
 
-    def _covered(self, delta: float, coverage: float) -> Guarantee:
-        losses, limit = self._losses(delta)
+    def _covered(self, delta: float, coverage: float, known: float | None) -> Guarantee:
+        losses, limit = self._losses(delta, known)
         epsilon = 0.0
         for name, values in losses.items():
             rank = quantile.rank_for(coverage, len(values), self.failure / len(losses))

@@ -179,21 +179,28 @@ class InstanceAccountant:
         """
         return self.epsilon_and_limit(delta, run)[0]
 
-    def epsilon_and_limit(self, delta: float, run: int | None = None) -> tuple[Array, float | None]:
-        """`epsilon`, and the DP value at δ/2 that limits it for "ex-post" with a cap (None otherwise)."""
+    def epsilon_and_limit(
+        self, delta: float, run: int | None = None, limit: float | None = None
+    ) -> tuple[Array, float | None]:
+        """`epsilon`, and the DP value at δ/2 that limits it for "ex-post" with a cap (None otherwise).
+
+        `limit` is that value where the caller has it already: a run has one, and its accountants may share it.
+        """
         delta = errors.probability("delta", delta)
         if not self._steps and self.budget is None:
             return np.zeros(self.records), None
-        return self._tally.epsilon(delta, run)
+        return self._tally.epsilon(delta, run, limit)
 
-    def guarantee(self, delta: float, record: int | None = None, run: int | None = None) -> Guarantee:
+    def guarantee(
+        self, delta: float, record: int | None = None, run: int | None = None, limit: float | None = None
+    ) -> Guarantee:
         """The promise to one record, or to the worst off of those watched.
 
         "ex-post": with probability 1-δ over the run, the privacy loss of the record is below ε (strong, H3);
         with a `cap` the smaller of that at δ/2 and the DP value at δ/2 (H12). "expected", "one-holder": (ε, δ) for
         this data set with and without the record, a priori. Filters: (ε, δ)-DP for everybody.
         """
-        epsilons, limit = self.epsilon_and_limit(delta, run)
+        epsilons, limit = self.epsilon_and_limit(delta, run, limit)
         if record is None:
             record = int(np.argmax(epsilons))
         epsilon = float(epsilons[errors.whole("record", record, least=0, most=self.records - 1)])

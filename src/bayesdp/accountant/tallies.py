@@ -72,8 +72,8 @@ class Tally(Protocol):
 
     def charge(self, charge: Charge) -> Mask | None: ...
 
-    def epsilon(self, delta: float, run: int | None) -> tuple[Array, float | None]:
-        """ε of every record, and the DP value that limits it (None where there is none)."""
+    def epsilon(self, delta: float, run: int | None, limit: float | None) -> tuple[Array, float | None]:
+        """ε of every record, and the DP value that limits it (None where there is none); `limit` if it is known."""
         ...
 
     def cost(self, column: int, run: int | None) -> Array: ...
@@ -145,14 +145,14 @@ class ExPost(_Sums):
             dp = self.dp.setdefault(charge.run, WorstCaseAccountant("pld", self.adjacency))
             dp.step(noise_multiplier=charge.noise / self.cap, sampling_rate=charge.rate, steps=charge.steps)
 
-    def epsilon(self, delta: float, run: int | None) -> tuple[Array, float | None]:
+    def epsilon(self, delta: float, run: int | None, limit: float | None) -> tuple[Array, float | None]:
         runs = self.chosen(run)
         share = delta if self.cap is None else delta / 2
         costs = np.stack([self.sums[r] for r in runs])
         epsilons = ex_post.epsilon(costs, self.orders, share, self.weights).max(axis=0)
         if self.cap is None:
             return epsilons, None
-        dp = max(self.dp[r].epsilon(share) for r in runs)
+        dp = max(self.dp[r].epsilon(share) for r in runs) if limit is None else limit
         return np.minimum(epsilons, dp), dp
 
     def state(self) -> dict[str, Any]:
@@ -181,7 +181,7 @@ class OneHolder(_Sums):
         if charge.worst is not None:
             self.worst[charge.run] = self.worst.get(charge.run, 0.0) + charge.steps * charge.worst
 
-    def epsilon(self, delta: float, run: int | None) -> tuple[Array, float | None]:  # noqa: ARG002 - all runs count
+    def epsilon(self, delta: float, run: int | None, limit: float | None) -> tuple[Array, float | None]:  # noqa: ARG002 - all runs count
         lengths = {sum(plan.values()) for plan in self.plans.values()}
         if len(lengths) != 1:
             raise InputError(f"Expected all runs to have equally many steps, got {sorted(lengths)}.")
@@ -241,7 +241,7 @@ class Expected:
         assert charge.distances is not None
         self.history.add(charge.run, charge.distances, (charge.noise, charge.rate), charge.steps)
 
-    def epsilon(self, delta: float, run: int | None) -> tuple[Array, float | None]:  # noqa: ARG002 - all runs count
+    def epsilon(self, delta: float, run: int | None, limit: float | None) -> tuple[Array, float | None]:  # noqa: ARG002 - all runs count
         mean = self.averaging.over((self.history.steps - 1) * len(self.orders))
         columns = [self.history.divergence(float(order), self.p, mean, self.cap) for order in self.orders]
         divergences = np.stack(columns, axis=-1)
@@ -286,7 +286,7 @@ class Filtered:
         assert charge.costs is not None
         return self.kept.admit(charge.costs[:, 0])
 
-    def epsilon(self, delta: float, run: int | None) -> tuple[Array, float | None]:  # noqa: ARG002 - one budget for all
+    def epsilon(self, delta: float, run: int | None, limit: float | None) -> tuple[Array, float | None]:  # noqa: ARG002 - one budget for all
         if isinstance(self.kept, GaussianFilter):
             value = float(hockey_stick.gaussian_epsilon(delta, self.kept.mu))
         else:
