@@ -14,20 +14,25 @@ from bayesdp.errors import InputError
 if TYPE_CHECKING:
     from bayesdp.accountant import BayesianAccountant, Curve, InstanceAccountant, WorstCaseAccountant
     from bayesdp.guarantee import Guarantee
+    from bayesdp.learn import SGD, Run
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "SGD",
     "BayesianAccountant",
     "Curve",
     "Guarantee",
     "InputError",
     "InstanceAccountant",
+    "Run",
     "WorstCaseAccountant",
     "__version__",
 ]
 
 _HOMES = {
+    "Run": "bayesdp.learn",
+    "SGD": "bayesdp.learn",
     "BayesianAccountant": "bayesdp.accountant",
     "Curve": "bayesdp.accountant",
     "InstanceAccountant": "bayesdp.accountant",

@@ -1,0 +1,147 @@
+"""Checkpoints: parameters, optimiser, key and tallies in one file, so that they can never disagree.
+
+The key of the noise is in there until training is done: the file is readable by its owner only, and the key is
+wiped from it at the end.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+import numpy.typing as npt
+
+from bayesdp import errors
+from bayesdp.accountant import state as states
+from bayesdp.errors import InputError
+from bayesdp.learn import files
+from bayesdp.learn.look import Look
+
+if TYPE_CHECKING:
+    from bayesdp.learn.training import Training
+
+NAME = "checkpoint.npz"
+PLAN = "fingerprint.json"
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What a checkpoint holds."""
+
+    fingerprint: dict[str, Any]
+    done: int
+    seeded: bool
+    key: Any
+    members: npt.NDArray[np.int64]
+    params: list[Any]
+    optimizer: list[Any]
+    tallies: dict[str, Any]
+    looks: list[Look]
+
+
+def claim(folder: str | Path, fingerprint: Mapping[str, Any]) -> None:
+    """Make `folder` this run's. Bad input: it holds another run → `InputError`, nothing overwritten."""
+    target = Path(folder) / PLAN
+    if target.exists() and files.read_json(target) != _plain(fingerprint):
+        raise errors.refuse("folder", str(folder), "to be empty or to hold this very run", "Choose another folder.")
+    files.write_json(target, _plain(fingerprint))
+
+
+def write(folder: str | Path, training: Training) -> None:
+    """Everything needed to go on, in one file."""
+    large: dict[str, Any] = {}
+    note = {
+        "version": VERSION,
+        "done": training.done,
+        "seeded": training.seeded,
+        "looks": [_finite(asdict(look)) for look in training.looks],
+        "tallies": states.pack(training.tallies.state(), large),
+    }
+    arrays = {f"tally:{name}": value for name, value in large.items()}
+    arrays |= {f"params:{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(training.params))}
+    arrays |= {f"optimizer:{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(training.state))}
+    arrays["key"] = np.asarray(jax.random.key_data(training.key))
+    arrays["members"] = training.members
+    arrays["note"] = np.frombuffer(json.dumps(note, allow_nan=False).encode(), np.uint8)
+    files.write_arrays(Path(folder) / NAME, arrays, private=True)
+
+
+def read(folder: str | Path) -> Saved:
+    """What `write` wrote. A missing, finished or foreign checkpoint gets `InputError`."""
+    arrays = files.read_arrays(Path(folder) / NAME)
+    with states.reading():
+        note = json.loads(arrays["note"].tobytes())
+        if note["version"] != VERSION:
+            raise errors.refuse("checkpoint version", note["version"], f"to be {VERSION}")
+        if "key" not in arrays:
+            raise errors.refuse("folder", str(folder), "to hold an unfinished run", "This one has finished.")
+        stored = {name.removeprefix("tally:"): value for name, value in arrays.items() if name.startswith("tally:")}
+        return Saved(
+            fingerprint=files.read_json(Path(folder) / PLAN),
+            done=int(note["done"]),
+            seeded=bool(note["seeded"]),
+            key=arrays["key"],
+            members=arrays["members"],
+            params=_numbered(arrays, "params:"),
+            optimizer=_numbered(arrays, "optimizer:"),
+            tallies=states.unpack(note["tallies"], stored),
+            looks=[Look(**{**_infinite(look), "norms": tuple(look["norms"])}) for look in note["looks"]],
+        )
+
+
+def forget_key(folder: str | Path) -> None:
+    """Wipe the key of the noise once it is not needed any more."""
+    path = Path(folder) / NAME
+    if path.exists():
+        arrays = files.read_arrays(path)
+        arrays.pop("key", None)
+        files.write_arrays(path, arrays, private=True)
+
+
+def check(saved: Saved, fingerprint: Mapping[str, Any]) -> None:
+    """Refuse to go on with another plan or other data."""
+    for part, value in _plain(fingerprint).items():
+        if saved.fingerprint.get(part) != value:
+            raise InputError(f"Expected the same {part} as the checkpoint was made with, got another.")
+
+
+def digest(tree: Any) -> str | None:
+    """What data were trained on, as a fingerprint; None for none."""
+    if tree is None:
+        return None
+    total = hashlib.sha256()
+    for leaf in jax.tree.leaves(tree):
+        array = np.ascontiguousarray(np.asarray(leaf))
+        total.update(f"{array.dtype}{array.shape}".encode())
+        total.update(array.data if array.size else b"")
+    return total.hexdigest()
+
+
+def like(tree: Any, leaves: list[Any]) -> Any:
+    """`leaves` in the form of `tree`."""
+    return files.fill(tree, leaves)
+
+
+def _numbered(arrays: Mapping[str, Any], prefix: str) -> list[Any]:
+    count = sum(name.startswith(prefix) for name in arrays)
+    return [arrays[f"{prefix}{i}"] for i in range(count)]
+
+
+def _plain(value: Mapping[str, Any]) -> dict[str, Any]:
+    result: dict[str, Any] = json.loads(json.dumps(value, allow_nan=False))
+    return result
+
+
+def _finite(look: dict[str, Any]) -> dict[str, Any]:
+    return {name: "inf" if value == float("inf") else value for name, value in look.items()}
+
+
+def _infinite(look: dict[str, Any]) -> dict[str, Any]:
+    return {name: float("inf") if value == "inf" else value for name, value in look.items()}

@@ -1,0 +1,38 @@
+"""Public schedules: a factor for every step, known before the run (SPEC H5: from public quantities only, H13)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bayesdp import errors
+from bayesdp.errors import Array, InputError
+
+TYPICAL = ((0.1, 2.0), (0.9, 1.0))
+"""Twice the noise in the first tenth of the steps, when everybody is clipped: the worst case pays the same after
+calibration, a typical person about half (H13)."""
+
+
+def factors(name: str, schedule: Any, steps: int) -> Array:
+    """One positive factor per step.
+
+    `schedule` is a number, `steps` numbers, "typical" (see `TYPICAL`), or phases `((share of the steps, factor), …)`
+    whose shares sum to 1.
+
+    Bad input: factors that are not positive, another length, or shares that do not sum to 1 get `InputError`.
+    """
+    if isinstance(schedule, str):
+        errors.one_of(name, schedule, ["typical"])
+        schedule = TYPICAL
+    values = errors.array(name, schedule, above=0, ndim=(0, 1, 2))
+    if values.ndim == 0:
+        return np.full(steps, float(values))
+    if values.ndim == 1:
+        if len(values) != steps:
+            raise InputError(f"Expected {name} with one factor for each of the {steps} steps, got {len(values)}.")
+        return values
+    if values.shape[1] != 2 or abs(values[:, 0].sum() - 1) > 1e-9:
+        raise errors.refuse(name, schedule, "to be phases (share, factor) whose shares sum to 1")
+    ends = np.rint(np.cumsum(values[:, 0]) * steps).astype(int)
+    return np.repeat(values[:, 1], np.diff(ends, prepend=0))

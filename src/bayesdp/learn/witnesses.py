@@ -1,0 +1,148 @@
+"""The three tallies of a run: everybody, people like those in the data, and the records that are watched.
+
+Distances are counted in units of the step's own sensitivity, so that clip and noise schedules are one plan with clip
+norm 1 and noise z_t. Without clipping (S1) they are absolute, and nothing is promised to everybody.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from bayesdp.accountant import BayesianAccountant, InstanceAccountant, WorstCaseAccountant
+from bayesdp.accountant import state as states
+from bayesdp.compose import orders
+from bayesdp.errors import Array
+from bayesdp.guarantee import Adjacency, Guarantee
+
+KIND = "bayesdp/tallies"
+VERSION = 1
+NOISELESS = "No noise was added in some step: nothing is promised to anybody."
+UNBOUNDED = "No clipping: one record can move an update by any amount, so nothing is promised to everybody (S1)."
+
+
+class Tallies:
+    """`outsiders`, `members` and `watched` count the witnesses, who come in this order in every array of distances."""
+
+    def __init__(
+        self,
+        *,
+        outsiders: int,
+        members: int,
+        watched: int,
+        noise: Array,
+        sampling_rate: float,
+        bounded: bool,
+        delta: float,
+        failure: float,
+        engine: Any,
+        adjacency: Adjacency,
+    ) -> None:
+        self.noise, self.rate, self.bounded, self.delta = noise, sampling_rate, bounded, delta
+        steps = len(noise)
+        levels, lengths = np.unique(noise, return_counts=True)
+        self.everybody = WorstCaseAccountant(engine, adjacency, total_steps=steps)
+        self.noiseless = bool((noise == 0).any())
+        if self.noiseless:
+            outsiders = members = watched = 0
+        if bounded and not self.noiseless:
+            # Half of δ pays for the minimum with the worst case.
+            grid, weights = orders.planned(levels, sampling_rate, lengths, delta / 2)
+            plan: dict[str, Any] = {"orders": grid, "weights": weights, "cap": 1.0}
+        else:
+            plan = {}
+        common = {"total_steps": steps, "failure": failure, "adjacency": adjacency, **plan}
+        self.counts = (outsiders, members, watched)
+        self.alike = BayesianAccountant(**common) if outsiders + members else None
+        self.watched = InstanceAccountant(watched, **common) if watched else None
+        self.charged = 0
+
+    @property
+    def promises(self) -> bool:
+        """Whether there is anything to promise everybody: clipping and noise in every step."""
+        return self.bounded and not self.noiseless
+
+    def charge_everybody(self, start: int, stop: int) -> None:
+        """Charge steps start … stop-1 at the DP rate: before they are run (house rule 3)."""
+        if self.promises:
+            for level, count in zip(*np.unique(self.noise[start:stop], return_counts=True), strict=True):
+                self.everybody.step(noise_multiplier=float(level), sampling_rate=self.rate, steps=int(count))
+
+    def charge(self, step: int, distances: Array) -> None:
+        """Charge the witnesses for one step; `distances` in units of the sensitivity (absolute without clipping)."""
+        a, m, _ = self.counts
+        noise: dict[str, Any] = {"noise_std": float(self.noise[step]), "sampling_rate": self.rate}
+        if self.alike is not None:
+            if a:
+                self.alike.step(distances[:a], orientation="absent", **noise)
+            if m:
+                self.alike.step(distances[a : a + m], orientation="present", **noise)
+        if self.watched is not None:
+            self.watched.step(distances[a + m :], **noise)
+        self.charged = step + 1
+
+    @property
+    def instance(self) -> InstanceAccountant | None:
+        """The accountant of the watched records; of the members where nobody is watched."""
+        if self.watched is not None or self.alike is None:
+            return self.watched
+        witnesses = self.alike.witnesses
+        return witnesses.get("present", witnesses.get("absent"))
+
+    def look(self, coverage: float) -> tuple[float, float | None, float | None]:
+        """ε of the three notions so far, by Rényi accounting: a look must not cost a composition of loss laws."""
+        quick = WorstCaseAccountant("rdp", self.everybody.adjacency)
+        for run in self.everybody.history:
+            quick.step(noise_multiplier=run.noise_multiplier, sampling_rate=run.sampling_rate, steps=run.steps)
+        limit = quick.epsilon(self.delta / 2) if self.promises else None
+        alike = None if self.alike is None else self.alike.guarantee(self.delta, coverage, limit).epsilon
+        one = None
+        if self.instance is not None:
+            one = float(self.instance.epsilon_and_limit(self.delta, limit=limit)[0].max())
+        return quick.epsilon(self.delta) if self.promises else math.inf, alike, one
+
+    def limit(self) -> float | None:
+        """The DP ε at δ/2 that limits the other two, None where nothing is promised to everybody."""
+        return self.everybody.epsilon(self.delta / 2) if self.promises else None
+
+    def guarantees(self, coverage: float) -> list[Guarantee]:
+        """One per notion: "dp", "bdp" at `coverage`, "per-instance" for the worst off of those watched."""
+        limit = self.limit()
+        dp = self.everybody.guarantee(self.delta)
+        if not self.promises:
+            dp = Guarantee(
+                notion="dp",
+                epsilon=math.inf,
+                delta=self.delta,
+                adjacency=dp.adjacency,
+                sampling="poisson" if self.rate < 1 else "none",
+                assumptions=(NOISELESS if self.noiseless else UNBOUNDED,),
+            )
+        result = [dp]
+        if self.alike is not None:
+            result.append(self.alike.guarantee(self.delta, coverage, limit))
+        if self.instance is not None:
+            result.append(self.instance.guarantee(self.delta, limit=limit))
+        return result
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "kind": KIND,
+            "version": VERSION,
+            "everybody": self.everybody.state(),
+            "alike": None if self.alike is None else self.alike.state(),
+            "watched": None if self.watched is None else self.watched.state(),
+            "charged": self.charged,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a saved state of the same plan."""
+        states.check(state, KIND, VERSION, {"everybody", "alike", "watched", "charged"})
+        with states.reading():
+            self.everybody = WorstCaseAccountant.from_state(state["everybody"])
+            self.alike = None if state["alike"] is None else BayesianAccountant.from_state(state["alike"])
+            self.watched = None if state["watched"] is None else InstanceAccountant.from_state(state["watched"])
+            self.charged = int(state["charged"])

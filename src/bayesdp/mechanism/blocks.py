@@ -1,0 +1,50 @@
+"""A microbatch taken block by block: a loop that stops after the last record that counts.
+
+Small blocks keep activations in the processor's cache; stopping early makes padding nearly free, so that a microbatch
+may be as long as the largest likely batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+Carry = TypeVar("Carry")
+Rows = Any
+
+
+def fold_blocks(
+    body: Callable[[Carry, Any, jax.Array], tuple[Carry, Rows]], init: Carry, examples: Any, mask: jax.Array, block: int
+) -> tuple[Carry, Rows]:
+    """Fold `carry, rows = body(carry, examples, mask)` over blocks of `block` records.
+
+    `rows` is a tree of arrays with one row per record of the block; the result holds them for all records, zero where
+    a block was left out because none of its records, and none after it, counts.
+    """
+    size = mask.shape[0]
+    block = min(block, size)
+    if block == size:
+        return body(init, examples, mask)
+    pad = -size % block
+    if pad:
+        examples = jax.tree.map(lambda x: jnp.concatenate([x, x[:pad]]), examples)
+        mask = jnp.concatenate([mask, jnp.zeros(pad, bool)])
+    used = jnp.max(jnp.where(mask, jnp.arange(1, size + pad + 1), 0))
+
+    def take(tree: Any, start: jax.Array) -> Any:
+        return jax.tree.map(lambda x: lax.dynamic_slice_in_dim(x, start, block), tree)
+
+    def one(state: tuple[jax.Array, Carry, Rows]) -> tuple[jax.Array, Carry, Rows]:
+        start, carry, kept = state
+        carry, rows = body(carry, take(examples, start), take(mask, start))
+        kept = jax.tree.map(lambda all_, new: lax.dynamic_update_slice_in_dim(all_, new, start, 0), kept, rows)
+        return start + block, carry, kept
+
+    shapes = jax.eval_shape(body, init, take(examples, jnp.int32(0)), take(mask, jnp.int32(0)))[1]
+    empty = jax.tree.map(lambda row: jnp.zeros((size + pad, *row.shape[1:]), row.dtype), shapes)
+    _, carry, rows = lax.while_loop(lambda state: state[0] < used, one, (jnp.int32(0), init, empty))
+    return carry, jax.tree.map(lambda row: row[:size], rows)

@@ -1,0 +1,83 @@
+"""Gaussian noise for a pytree, and the one place that turns a run's key into the keys of a step."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.extend.random import threefry_2x32
+from jax.flatten_util import ravel_pytree
+
+Params = Any
+
+
+class StepKeys(NamedTuple):
+    """Independent keys of one step: which records, which weights (public), which noise."""
+
+    sampling: jax.Array
+    subset: jax.Array
+    noise: jax.Array
+
+
+def step_keys(key: jax.Array, step: jax.Array | int) -> StepKeys:
+    """The keys of step number `step`, by folding the number into the run's key: resuming needs no other state."""
+    return StepKeys(*jax.random.split(jax.random.fold_in(key, step), 3))
+
+
+def add_noise(
+    key: jax.Array, tree: Params, std: jax.Array | float, *, part: jax.Array | int = 0, parts: int = 1
+) -> Params:
+    """`tree` + N(0, std² I), an independent draw for every entry of every leaf.
+
+    Each of `parts` devices, which are going to add up their trees, calls with its own `part` and adds the noise of its
+    own slice of the entries: together each entry gets noise once, and the work is shared. `std` may be traced (a
+    schedule); 0 leaves the tree unchanged. The normals are float32: they reach 6.7 standard deviations and their last
+    bits depend on their size, so the proofs, which are about real numbers, hold up to rounding.
+    """
+    flat, restore = ravel_pytree(tree)
+    width = -(-flat.size // parts)
+    start = jnp.asarray(part, jnp.int32) * width
+    padded = jnp.pad(flat, (0, parts * width - flat.size))
+    own = lax.dynamic_slice_in_dim(padded, start, width) + std * normal(jax.random.fold_in(key, part), (width,))
+    return restore(lax.dynamic_update_slice_in_dim(padded, own, start, 0)[: flat.size])
+
+
+def normal(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+    """Standard normals by Box and Muller: sqrt(2E) (cos θ, sin θ), E exponential and θ uniform on the circle.
+
+    `jax.random.normal` inverts a 23-bit uniform and stops at 5.4 standard deviations, which the noise of a long run
+    would reach; here E has 32 bits on both sides of its median and the tail reaches 6.7. One Threefry block per two
+    words in place of one per word, and no range reduction for sine and cosine, make it several times faster too: for
+    wide models the noise would otherwise take as long as the gradient.
+    """
+    size = math.prod(shape)
+    half = (size + 1) // 2
+    counters = jnp.arange(2 * half, dtype=jnp.uint32)
+    first, second = threefry_2x32(jax.random.key_data(key), counters).reshape(2, half)
+    radius = jnp.sqrt(2 * exponential(first))
+    cosine, sine = circle(second)
+    return jnp.concatenate([radius * cosine, radius * sine])[:size].reshape(shape)
+
+
+def exponential(bits: jax.Array) -> jax.Array:
+    """-log U for U = (bits + 1/2) / 2^32, to float32 accuracy on both sides: near 0 and near 1."""
+    near_zero = bits < jnp.uint32(2**31)
+    small = (jnp.where(near_zero, bits, ~bits).astype(jnp.float32) + 0.5) * jnp.float32(2.0**-32)
+    return jnp.where(near_zero, -jnp.log(small), -jnp.log1p(-small))
+
+
+def circle(bits: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """(cos θ, sin θ) of a uniform angle: 30 bits place it within ±π/4 of an axis, two bits turn it by right angles.
+
+    Taylor's polynomials are within 3e-8 there.
+    """
+    within = ((bits << 2).astype(jnp.int32).astype(jnp.float32) + 2) * jnp.float32(math.pi / 2**33)
+    square = within * within
+    sine = within * (1 + square * (-1 / 6 + square * (1 / 120 + square * (-1 / 5040 + square / 362880))))
+    cosine = 1 + square * (-1 / 2 + square * (1 / 24 + square * (-1 / 720 + square / 40320)))
+    swapped, turned = (bits & jnp.uint32(1 << 30)) != 0, (bits & jnp.uint32(1 << 31)) != 0
+    x, y = jnp.where(swapped, -sine, cosine), jnp.where(swapped, cosine, sine)
+    return jnp.where(turned, -x, x), jnp.where(turned, -y, y)

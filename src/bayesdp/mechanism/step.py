@@ -1,0 +1,171 @@
+"""One private step: sample, clip, sum, add noise, divide by a public number. Nothing else leaves.
+
+    released = (U(B) + N(0, s² I)) / L,   B ~ Poisson(q),   U the sum or mean of clip(g_x), x in B   (E2)
+
+L is public: the expected batch size q N for the sum rule, 1 for the mean rule. An empty batch is released like any
+other. The step is one compiled function of the run's key and the step's number, to be used inside `lax.scan`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.sharding import Mesh
+
+from bayesdp.errors import InputError, number, rate, whole
+from bayesdp.mechanism.blocks import fold_blocks
+from bayesdp.mechanism.clip_rule import ClipRule, Norms, clip_rule
+from bayesdp.mechanism.clipping import Gradients
+from bayesdp.mechanism.devices import AXIS, DEALT, SAME, Records, add_up, record_mesh
+from bayesdp.mechanism.noise import add_noise, step_keys
+from bayesdp.mechanism.sampling import poisson_fold
+from bayesdp.mechanism.subset import random_subset, restrict
+from bayesdp.mechanism.update_rule import Sum, UpdateRule
+
+Params = Any
+
+
+class Witnessed(NamedTuple):
+    """Of each witness: |g|, and how far it would move (or has moved) the noisy vector, in units of the noise."""
+
+    raw: jax.Array
+    distance: jax.Array
+
+
+@dataclass(frozen=True)
+class PrivateStep:
+    """A description of the step; calling it performs one.
+
+    `sampling_rate` q; `normaliser` L; `update` the rule U; `subset_fraction` the share of weights that a step moves
+    (S1; None: all); `microbatch` the records taken at a time on each device (None: a little more than a device's share
+    of the expected batch). `mesh` must be the one that the records were spread over.
+
+    Bad input: a rate outside [0, 1], a normaliser that is not positive or a fraction outside (0, 1] get `InputError`.
+    """
+
+    gradients: Gradients
+    sampling_rate: float
+    normaliser: float
+    update: UpdateRule = field(default_factory=Sum)
+    subset_fraction: float | None = None
+    microbatch: int | None = None
+    mesh: Mesh = field(default_factory=record_mesh)
+
+    def __post_init__(self) -> None:
+        rate("sampling_rate", self.sampling_rate)
+        number("normaliser", self.normaliser, above=0)
+        if self.subset_fraction is not None:
+            number("subset_fraction", self.subset_fraction, above=0, most=1)
+        if self.microbatch is not None:
+            whole("microbatch", self.microbatch, least=1)
+
+    def __call__(
+        self,
+        key: jax.Array,
+        step: jax.Array | int,
+        params: Params,
+        records: Records,
+        *,
+        clip_norm: Any,
+        noise_std: jax.Array | float,
+        witnesses: Records | None = None,
+    ) -> tuple[Params, Witnessed | None]:
+        """(U(B) + N(0, noise_std² I)) / L, and what the witnesses saw at `params`.
+
+        `key` is the run's, `step` the number of the step; both may be traced, and so may `noise_std` and the numbers in
+        `clip_norm` (schedules). `noise_std` is absolute: the noise multiplier times `update.sensitivity(C)`.
+
+        Guarantee: one record more or less moves U(B) by at most `update.sensitivity(clip_rule.sensitivity)`; the noise
+        is independent of everything else. The gradient alone may be published; `Witnessed` is for the accountants and
+        depends on the records. Its distances are exact for the sum rule and upper bounds for the mean rule (H1).
+        """
+        rule = clip_rule(clip_norm)
+        keys = step_keys(key, step)
+        subset = None
+        if self.subset_fraction is not None:
+            subset = random_subset(keys.subset, params, self.subset_fraction)
+
+        def one_device(
+            params: Params, rule: ClipRule, subset: Params, std: jax.Array, keys: Any, records: Records
+        ) -> tuple[Params, jax.Array, jax.Array]:
+            device = lax.axis_index(AXIS)
+            total, size = self._batch(jax.random.fold_in(keys[0], device), params, rule, subset, records)
+            size = add_up(size)
+            length = jnp.zeros(())
+            if not isinstance(self.update, Sum) and witnesses is not None:
+                whole_sum = add_up(total)
+                length = jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(whole_sum)))
+            own = jax.tree.map(lambda leaf: leaf / self.update.denominator(size), total)
+            noisy = add_noise(keys[1], own, std, part=device, parts=self.mesh.size)
+            released = jax.tree.map(lambda leaf: leaf / self.normaliser, add_up(noisy))
+            return restrict(released, subset), size, length
+
+        # With `check_vma` JAX would add up the gradients of replicated parameters over the devices before clipping.
+        gradient, size, length = jax.shard_map(
+            one_device, mesh=self.mesh, in_specs=(*5 * [SAME], DEALT), out_specs=SAME, check_vma=False
+        )(params, rule, subset, jnp.asarray(noise_std, jnp.float32), (keys.sampling, keys.noise), records)
+        if witnesses is None:
+            return gradient, None
+        norms = self.witness_norms(params, witnesses, rule, subset)
+        return gradient, Witnessed(norms.raw, self.update.distance(norms.clipped, size, length))
+
+    def witness_norms(self, params: Params, witnesses: Records, clip_norm: Any, subset: Params | None = None) -> Norms:
+        """|g| and |clip(g)| of every witness, in order: a pass over all of them, whoever was sampled."""
+        rule = clip_rule(clip_norm)
+
+        def one_device(params: Params, rule: ClipRule, subset: Params, records: Records) -> Norms:
+            data, count = _own(records)
+            mask = jnp.arange(records.capacity) < count
+
+            def part(carry: None, examples: Any, here: jax.Array) -> tuple[None, Norms]:
+                return carry, self.gradients.norms(params, examples, here, rule, subset)
+
+            norms = fold_blocks(part, None, data, mask, self._microbatch(records.capacity, 1.0))[1]
+            return Norms(norms.raw[None], norms.clipped[None])
+
+        norms = jax.shard_map(
+            one_device, mesh=self.mesh, in_specs=(*3 * [SAME], DEALT), out_specs=DEALT, check_vma=False
+        )(params, rule, subset, witnesses)
+        ordered: Norms = witnesses.in_order(norms)
+        return ordered
+
+    def _batch(
+        self, key: jax.Array, params: Params, rule: ClipRule, subset: Params | None, records: Records
+    ) -> tuple[Params, jax.Array]:
+        """This device's Σ clip(g_x) and the size of its batch."""
+        data, count = _own(records)
+
+        def add(state: tuple[Params, jax.Array], indices: jax.Array, mask: jax.Array) -> tuple[Params, jax.Array]:
+            total, size = state
+            examples = jax.tree.map(lambda leaf: leaf[indices], data)
+            more, _ = self.gradients.clip_sum(params, examples, mask, rule, subset)
+            return jax.tree.map(jnp.add, total, more), size + jnp.sum(mask)
+
+        return poisson_fold(
+            key,
+            add,
+            (jax.tree.map(jnp.zeros_like, params), jnp.int32(0)),
+            sampling_rate=self.sampling_rate,
+            count=count,
+            capacity=records.capacity,
+            microbatch=self._microbatch(records.capacity, self.sampling_rate),
+        )
+
+    def _microbatch(self, capacity: int, share: float) -> int:
+        if self.microbatch is not None:
+            return self.microbatch
+        expected = share * capacity
+        most = 256 if jax.default_backend() == "cpu" else 64
+        return min(most, 16 * math.ceil((expected + 2 * math.sqrt(expected) + 1) / 16))
+
+
+def _own(records: Records) -> tuple[Any, jax.Array]:
+    """Inside a device: its records and how many they are."""
+    if records.counts.shape != (1,):
+        raise InputError("Expected records that were spread over the step's own mesh.")
+    return jax.tree.map(lambda leaf: leaf[0], records.data), records.counts[0]

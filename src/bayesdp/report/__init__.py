@@ -1,0 +1,33 @@
+"""The privacy report: what a training run promised, to whom, as one page that opens offline and as JSON.
+
+    write(report, "report.html")        write(report, "report.json")        read("report.json") == report
+
+Learners fill a `Report`; everything else follows from it.
+"""
+
+from bayesdp.report.derived import document
+from bayesdp.report.files import read, write
+from bayesdp.report.page import page
+from bayesdp.report.schema import (
+    CoverageCurve,
+    EpsilonHistory,
+    NormQuantiles,
+    Progress,
+    RecordLosses,
+    Report,
+    Settings,
+)
+
+__all__ = [
+    "CoverageCurve",
+    "EpsilonHistory",
+    "NormQuantiles",
+    "Progress",
+    "RecordLosses",
+    "Report",
+    "Settings",
+    "document",
+    "page",
+    "read",
+    "write",
+]

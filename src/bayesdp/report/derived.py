@@ -1,0 +1,166 @@
+"""Every number of the page that is not in the report itself, computed here and nowhere else.
+
+The page shows only what stands in `document(report)`, which is also what is written as JSON: so the two cannot differ.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from bayesdp import convert
+from bayesdp.guarantee import Guarantee
+from bayesdp.report.part import plain
+from bayesdp.report.schema import CoverageCurve, RecordLosses, Report
+
+FORMAT = "bayesdp/report"
+VERSION = 1
+
+SHARES = (0.1, 0.25, 0.5, 0.75, 0.8, 0.9, 0.95, 0.99, 0.995, 0.999)
+"""Shares of people at which the curve is tabulated, as far as the witnesses support them."""
+
+BINS = 30
+LOUD = ("unsound", "heuristic")
+"""How an assumption begins that makes a number less than a promise."""
+
+
+def document(report: Report) -> dict[str, Any]:
+    """The whole of a report as JSON: what it holds, and what was computed from it for the page."""
+    from bayesdp import __version__
+
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "generator": f"bayesdp {__version__}",
+        "report": report.to_dict(),
+        "derived": plain(derived(report)),
+    }
+
+
+def derived(report: Report) -> dict[str, Any]:
+    """What the page says beyond the report's own fields; None for parts that are not there."""
+    everybody = _dp(report.guarantees)
+    return {
+        "coin": 0.5,
+        "sensitive": sensitive(report),
+        "guarantees": [_of_guarantee(one) for one in report.guarantees],
+        "dp": everybody,
+        "curve": None if report.curve is None else _of_curve(report.curve, report.delta, everybody),
+        "records": None if report.records is None else _of_records(report.records),
+    }
+
+
+def sensitive(report: Report) -> bool:
+    """Whether anything on the page is a function of private data that was not paid for."""
+    measured = (report.curve, report.records, report.norms)
+    history = report.history is not None and (report.history.bdp or report.history.per_instance)
+    return any(one.sensitive for one in report.guarantees) or any(measured) or bool(history)
+
+
+def unproved(guarantee: Guarantee) -> bool:
+    """Whether one of its assumptions says that it is unsound or a heuristic."""
+    return any(sentence.lower().startswith(LOUD) for sentence in guarantee.assumptions)
+
+
+def says_nothing(guarantee: Guarantee) -> bool:
+    """An infinite ε, δ = 1 or nobody covered: no guarantee at all."""
+    return math.isinf(guarantee.epsilon) or guarantee.delta == 1 or guarantee.coverage == 0
+
+
+def _dp(guarantees: Sequence[Guarantee]) -> float | None:
+    """The ε of the DP guarantee: the smallest where there are several."""
+    return min((one.epsilon for one in guarantees if one.notion == "dp"), default=None)
+
+
+def _of_guarantee(one: Guarantee) -> dict[str, Any]:
+    return {
+        "label": one.label,
+        "says_nothing": says_nothing(one),
+        "attacker_success": 1.0 if says_nothing(one) else one.attacker_success(),
+        # Beyond a million-fold a factor tells nobody anything.
+        "factor": math.exp(one.epsilon) if one.epsilon < 13.8 else None,
+        "delta_one_in": _one_in(one.delta),
+        "confidence": 1 - one.failure,
+        "outside": None if one.coverage is None else _without_noise(1 - one.coverage),
+    }
+
+
+def _of_curve(curve: CoverageCurve, delta: float, everybody: float | None) -> dict[str, Any]:
+    coverage, epsilon = np.array(curve.coverage), np.array(curve.epsilon)
+    most = float(coverage[-1])
+    rows = []
+    for share in [*(share for share in SHARES if share < most), most]:
+        loss = float(epsilon[np.searchsorted(coverage, share)])
+        rows.append({"coverage": share, "epsilon": loss, "attacker_success": convert.attacker_success(loss, delta)})
+    below = epsilon <= everybody if everybody is not None and math.isfinite(everybody) else np.array([False])
+    return {
+        "most": most,
+        "rows": rows,
+        "below_dp": float(coverage[below][-1]) if below.any() else None,
+        "half": next((row for row in rows if row["coverage"] == 0.5), None),
+        "ninety": next((row for row in rows if row["coverage"] == 0.9), None),
+        "confidence": 1 - curve.failure,
+    }
+
+
+def _of_records(records: RecordLosses) -> dict[str, Any]:
+    epsilon = np.array(records.epsilon)
+    finite = epsilon[np.isfinite(epsilon)]
+    groups: dict[str, np.ndarray[Any, Any]] = {"all": np.ones(len(epsilon), dtype=bool)}
+    if records.correct is not None:
+        correct = np.array(records.correct)
+        groups |= {"correct": correct, "wrong": ~correct}
+    edges = _edges(finite)
+    counts = {name: np.histogram(epsilon[chosen & np.isfinite(epsilon)], edges)[0] for name, chosen in groups.items()}
+    return {
+        "bins": [
+            {
+                "low": float(low),
+                "high": float(high),
+                **{name: int(values[place]) for name, values in counts.items()},
+            }
+            for place, (low, high) in enumerate(pairwise(edges))
+        ],
+        "groups": {
+            name: {
+                "count": int(chosen.sum()),
+                "infinite": int(np.isinf(epsilon[chosen]).sum()),
+                "median": _quantile(epsilon[chosen], 0.5),
+                "ninety": _quantile(epsilon[chosen], 0.9),
+                "largest": float(epsilon[chosen].max()) if chosen.any() else None,
+            }
+            for name, chosen in groups.items()
+        },
+    }
+
+
+def _edges(finite: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Bins of one width from the smallest to the largest; one bin where all are alike, none where there are none."""
+    if not len(finite):
+        return np.zeros(1)
+    low, high = float(finite.min()), float(finite.max())
+    if high - low <= 1e-9 * high:
+        half = high / 20 or 0.5
+        return np.array([max(0.0, low - half), high + half])
+    return np.linspace(low, high, BINS + 1)
+
+
+def _quantile(values: np.ndarray[Any, Any], level: float) -> float | None:
+    """An order statistic, so that infinities need no arithmetic."""
+    if not len(values):
+        return None
+    return float(np.sort(values)[math.ceil(level * len(values)) - 1])
+
+
+def _one_in(delta: float) -> int | None:
+    """The largest whole n with δ ≤ 1/n, up to the rounding of δ itself; None for δ = 0."""
+    return math.floor(1 / delta * (1 + 1e-12)) if delta > 0 else None
+
+
+def _without_noise(share: float) -> float:
+    """1 − 0.9 as 0.1."""
+    return float(f"{share:.12g}")

@@ -1,0 +1,186 @@
+"""The page: one HTML file that needs nothing else, not even a script.
+
+Plain words first, then the guarantees side by side, the charts, and the fine print. The content security policy forbids
+the page to load anything, so that opening it tells nobody.
+"""
+
+from __future__ import annotations
+
+from importlib import resources
+
+from bayesdp.report import figures, fine_print, statement
+from bayesdp.report.cited import Cited, step
+from bayesdp.report.derived import document
+from bayesdp.report.markup import Html, el, join, script_json
+from bayesdp.report.schema import Report
+from bayesdp.report.tables import pairs, table
+
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+JSON_ID = "bayesdp-report"
+"""The id of the `<script type="application/json">` that holds the document."""
+
+
+def page(report: Report) -> str:
+    """The whole HTML text of `report`."""
+    contents = document(report)
+    cited = Cited(contents)
+    style = resources.files("bayesdp.report").joinpath("style.css").read_text(encoding="utf-8")
+    head = el(
+        "head",
+        el("meta", charset="utf-8"),
+        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        el("meta", http_equiv="Content-Security-Policy", content=POLICY),
+        el("meta", name="color-scheme", content="light dark"),
+        el("meta", name="robots", content="noindex"),
+        el("meta", name="generator", content=contents["generator"]),
+        el("link", rel="icon", href="data:,"),
+        el("title", f"Privacy report: {report.title}"),
+        el("style", Html(style)),
+    )
+    body = el(
+        "body",
+        el("a", "Skip to the promises", href="#promises", class_="skip"),
+        _header(report, cited),
+        el("main", _sections(report, cited)),
+        _footer(cited),
+        script_json(contents, id=JSON_ID),
+    )
+    return f"<!DOCTYPE html>\n{el('html', head, body, lang='en')}\n"
+
+
+def _header(report: Report, cited: Cited) -> Html:
+    facts: list[object] = [cited.text("report/settings/kind")]
+    if report.settings.records is not None:
+        facts.append((cited.count("report/settings/records"), " records"))
+    if report.settings.steps is not None:
+        facts.append((cited.count("report/settings/steps"), " steps"))
+    facts.append(cited.text("report/created"))
+    return el(
+        "header",
+        el("p", "Privacy report", class_="kicker"),
+        el("h1", cited.text("report/title")),
+        el("ul", [el("li", fact) for fact in facts], class_="facts"),
+        statement.banners(report),
+    )
+
+
+def _sections(report: Report, cited: Cited) -> Html:
+    quality = bool(report.metrics or (report.progress and report.progress.values))
+    return join(
+        _section(
+            "promises",
+            "What was promised, and to whom",
+            el("p", _opening(report, cited), class_="opening"),
+            statement.cards(report, cited),
+            el("h3", "What these promises do not say"),
+            statement.limits(report),
+        ),
+        _section("guarantees", "The guarantees side by side", _guarantees(report, cited)),
+        report.curve
+        and _section("shares", "How many people are how exposed", figures.coverage(report, report.curve, cited)),
+        report.history
+        and _section("training", "How the privacy loss grew", figures.history(report, report.history, cited)),
+        report.records and _section("records", "Record by record", figures.records(report, report.records, cited)),
+        report.norms and _section("norms", "What a record costs: gradient norms", figures.norms(report.norms, cited)),
+        _section("quality", "How good the model is", _quality(report, cited)) if quality else None,
+        _missing(report, quality),
+        _section("print", "Fine print", _fine_print(report, cited)),
+    )
+
+
+def _section(name: str, title: str, *content: object) -> Html:
+    return el("section", el("h2", title, id=f"{name}-title"), content, id=name, aria_labelledby=f"{name}-title")
+
+
+def _missing(report: Report, quality: bool) -> Html | None:
+    absent = [
+        words
+        for part, words in (
+            (
+                report.curve,
+                "the share of people within each privacy loss: no witnesses were followed over the whole run",
+            ),
+            (report.history, "the privacy loss over the course of training"),
+            (report.records, "the privacy loss of single records"),
+            (report.norms, "gradient norms"),
+            (quality or None, "how good the model is"),
+        )
+        if part is None
+    ]
+    if not absent:
+        return None
+    return _section("missing", "Not recorded in this run", el("ul", [el("li", words) for words in absent]))
+
+
+def _opening(report: Report, cited: Cited) -> list[object]:
+    audiences = {"dp": "to everybody", "bdp": "to people like those in the data", "per-instance": "to a single record"}
+    given = [words for notion, words in audiences.items() if any(one.notion == notion for one in report.guarantees)]
+    whom = given[0] if len(given) == 1 else f"{', '.join(given[:-1])} and {given[-1]}"
+    return [
+        "A model was trained on people’s records. This page says how much of any one record the trained model can give "
+        f"away, as a promise {whom}. An attacker here is anyone who sees the model and wants to know whether a certain "
+        "record was used. By tossing a coin they would be right ",
+        cited.share("derived/coin"),
+        " of the time.",
+    ]
+
+
+def _guarantees(report: Report, cited: Cited) -> Html:
+    heads = ("for whom", "privacy loss", "δ", "share of people", "confidence", "attacker success", "kind")
+    rows = []
+    for place, one in enumerate(report.guarantees):
+        own, more = f"report/guarantees/{place}", f"derived/guarantees/{place}"
+        nothing = cited.value(f"{more}/says_nothing")
+        share: object = {"dp": "everybody", "bdp": "people and runs together", "per-instance": "one record"}[one.notion]
+        if one.notion == "bdp" and one.coverage is not None:
+            share = cited.share(f"{own}/coverage")
+        rows.append(
+            (
+                statement.AUDIENCE[one.notion],
+                el("span", f"{one.label}{':' if nothing else ' ='} ", cited.loss(f"{own}/epsilon"), class_="whole"),
+                cited.small(f"{own}/delta"),
+                share,
+                cited.share(f"{more}/confidence"),
+                "no bound" if nothing else ("at most ", cited.most(f"{more}/attacker_success")),
+                statement.kind(one),
+            )
+        )
+    return table("Each row is a promise of its own", heads, rows, cards=True)
+
+
+def _quality(report: Report, cited: Cited) -> Html:
+    rows = [(name, figures.measured(cited, f"report/metrics/{step(name)}", name)) for name in report.metrics]
+    return join(
+        el("div", pairs(rows), class_="metrics") if rows else None,
+        figures.progress(report.progress, cited) if report.progress and report.progress.values else None,
+    )
+
+
+def _fine_print(report: Report, cited: Cited) -> Html:
+    parts: list[object] = [el("h3", "Settings"), fine_print.settings(report, cited)]
+    parts += [el("h3", "Form of the guarantees"), fine_print.forms(report, cited)]
+    parts += [el("h3", "Assumptions of the guarantees"), fine_print.assumptions(report, cited)]
+    for name, title in (
+        ("assumptions", "Assumptions of the whole run"),
+        ("preprocessing", "Preprocessing and what it took from the data"),
+        ("notes", "Notes"),
+    ):
+        listed = fine_print.sentences(f"report/{name}", getattr(report, name), cited)
+        if listed:
+            parts += [el("h3", title), listed]
+    return join(parts, el("h3", "Words"), fine_print.words())
+
+
+def _footer(cited: Cited) -> Html:
+    return el(
+        "footer",
+        el(
+            "p",
+            "Written by ",
+            cited.text("generator"),
+            ". Printed numbers are rounded towards the promise that is kept; the exact ones are inside this file, as "
+            "JSON in the element with the id ",
+            el("code", JSON_ID),
+            ", and in report.json.",
+        ),
+    )

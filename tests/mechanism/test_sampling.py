@@ -1,0 +1,141 @@
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+from bayesdp import InputError
+from bayesdp.mechanism import poisson_fold
+from bayesdp.mechanism.sampling import gap_coins, gaps
+
+
+def counts_of(key, rate, count, capacity, microbatch):
+    """How often each record was taken."""
+
+    def add(taken, indices, mask):
+        return taken.at[indices].add(mask.astype(jnp.int32))
+
+    init = jnp.zeros(capacity, jnp.int32)
+    return poisson_fold(key, add, init, sampling_rate=rate, count=count, capacity=capacity, microbatch=microbatch)
+
+
+def batches(rate, records=40, runs=20_000, microbatch=4, seed=0):
+    draw = jax.jit(jax.vmap(partial(counts_of, rate=rate, count=records, capacity=records, microbatch=microbatch)))
+    return np.asarray(draw(jax.random.split(jax.random.key(seed), runs)))
+
+
+@pytest.mark.parametrize("rate", [0.5, 0.04, 1e-3, 1e-6])
+def test_the_coins_make_a_geometric_gap(rate):
+    coins = gap_coins(rate, 1000) / 2.0**32
+    k = np.arange(1000)
+    digits = (k[:, None] >> np.arange(10)) & 1
+    pmf = np.where(digits, coins[:10], 1 - coins[:10]).prod(1) * (1 - coins[10])
+    wanted = rate * (1 - rate) ** k
+    # Each coin is within 2^-33; that of "beyond all records" matters most when hardly anybody is ever sampled.
+    assert np.all(np.abs(pmf - wanted) < 10 * 2**-32 * max(rate, 1e-3))
+    assert pmf.sum() <= 1 - (1 - rate) ** 1024 + 1e-15
+
+
+@pytest.mark.parametrize("rate", [0.5, 0.04])
+def test_drawn_gaps_are_geometric(rate):
+    drawn = np.asarray(gaps(jax.random.key(1), gap_coins(rate, 1000), 50_000))
+    edges = np.unique(stats.geom(rate, loc=-1).ppf(np.linspace(0.001, 0.99, 20)).astype(int))
+    seen = np.histogram(drawn, np.append(edges, 2**30))[0]
+    tails = stats.geom(rate, loc=-1).sf(edges - 1)
+    wanted = 50_000 * (tails - np.append(tails[1:], 0))
+    assert stats.chisquare(seen, wanted).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("rate", [0.02, 0.13, 0.9])
+def test_every_record_has_the_same_chance_independently_of_the_others(rate):
+    taken = batches(rate)
+    assert taken.max() == 1
+    runs, records = taken.shape
+    spread = (taken.mean(0) - rate) / np.sqrt(rate * (1 - rate) / runs)
+    assert stats.chi2(records).sf(np.sum(spread**2)) > 1e-3
+    pairs = np.corrcoef(taken.T)[np.triu_indices(records, 1)] * np.sqrt(runs)
+    assert stats.kstest(pairs, "norm").pvalue > 1e-3
+
+
+@pytest.mark.parametrize("rate", [0.02, 0.13, 0.9])
+def test_batch_sizes_are_binomial_and_another_rate_would_be_noticed(rate):
+    sizes = batches(rate, seed=1).sum(1)
+
+    def fit(q):
+        wanted = stats.binom(40, q).pmf(np.arange(41)) * len(sizes)
+        enough = wanted > 5
+        seen = np.bincount(sizes, minlength=41)
+        inside = np.append(seen[enough], seen[~enough].sum()), np.append(wanted[enough], wanted[~enough].sum())
+        return stats.chisquare(*inside).pvalue
+
+    assert fit(rate) > 1e-3
+    assert fit(0.95 * rate) < 1e-6
+
+
+def test_empty_batches_are_ordinary():
+    taken = batches(0.02)
+    assert (taken.sum(1) == 0).mean() == pytest.approx(0.98**40, abs=0.015)
+
+
+def test_no_batch_is_truncated_by_the_microbatch():
+    assert batches(0.9, runs=200, microbatch=3).sum(1).max() > 30
+    few = batches(0.3, runs=500, microbatch=1)
+    assert few.sum(1).mean() == pytest.approx(12, abs=0.6)
+
+
+@pytest.mark.parametrize("records", [1, 2, 40])
+def test_rate_one_takes_everybody_once_and_rate_zero_nobody(records):
+    assert np.all(batches(1.0, records, runs=20) == 1)
+    assert np.all(batches(0.0, records, runs=20) == 0)
+
+
+def test_places_beyond_the_count_are_never_taken_and_a_last_record_leaves_the_others_alone():
+    draw = jax.jit(partial(counts_of, rate=0.3, capacity=30, microbatch=4))
+    for seed in range(200):
+        fewer, more = (np.asarray(draw(jax.random.key(seed), count=n)) for n in (20, 21))
+        assert np.array_equal(fewer[:20], more[:20])
+        assert fewer[20:].sum() == 0
+        assert more[21:].sum() == 0
+    assert np.asarray(draw(jax.random.key(0), count=0)).sum() == 0
+
+
+def test_one_compilation_serves_all_batch_sizes():
+    traced = []
+
+    @jax.jit
+    def draw(key):
+        traced.append(1)
+        return counts_of(key, 0.5, 50, 50, 4)
+
+    sizes = {int(draw(jax.random.key(seed)).sum()) for seed in range(20)}
+    assert len(sizes) > 5
+    assert len(traced) == 1
+
+
+def test_large_gaps_do_not_overflow():
+    def add(seen, indices, mask):
+        return seen + jnp.sum(mask), jnp.minimum(jnp.min(indices), 0)
+
+    size, lowest = poisson_fold(
+        jax.random.key(0),
+        lambda state, i, m: add(state[0], i, m),
+        (jnp.int32(0), jnp.int32(0)),
+        sampling_rate=1e-8,
+        count=2**29 - 1,
+        capacity=2**29 - 1,
+        microbatch=64,
+    )
+    assert 0 <= int(size) < 25  # 5.4 expected
+    assert int(lowest) == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [({"rate": 1.5}, "sampling_rate"), ({"rate": -0.1}, "sampling_rate"), ({"microbatch": 0}, "microbatch")],
+)
+def test_bad_input(change, word):
+    arguments = {"rate": 0.1, "count": 4, "capacity": 4, "microbatch": 2} | change
+    with pytest.raises(InputError, match=word):
+        counts_of(jax.random.key(0), **arguments)

@@ -1,0 +1,202 @@
+"""The page in a real browser: it renders, says nothing on the console, fits a phone, and its numbers are the JSON's."""
+
+import json
+import os
+import re
+
+import pytest
+from report_browser import Browser, missing
+from report_samples import disagreement, full, hostile, lookup, minimal, small_sample, unbounded
+
+from bayesdp.report import write
+
+LEFT_OUT = (
+    f"LEFT OUT: the report was not tested in a real browser, {missing()} missing. "
+    "Install Debian's chromium and chromium-driver."
+)
+REPORTS = ("sample", "full", "minimal", "unbounded", "hostile")
+
+NUMBERS = """
+return [...document.querySelectorAll('[data-key]')].map(e => [e.dataset.key, e.dataset.round, e.textContent]);
+"""
+UNMARKED = r"""
+const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), found = [];
+while (walk.nextNode()) {
+  const node = walk.currentNode;
+  if (/\d/.test(node.data) && !node.parentElement.closest('[data-key], .ticks, script')) found.push(node.data);
+}
+return found;
+"""
+TOO_WIDE = """
+const most = document.documentElement.clientWidth, found = [];
+if (document.documentElement.scrollWidth > most) found.push('page ' + document.documentElement.scrollWidth);
+for (const e of document.querySelectorAll('body *')) {
+  const box = e.getBoundingClientRect();
+  const inside = e.closest('.scroll, .skip, thead') || e.closest('svg') && !e.matches('svg');
+  if (box.width && !inside && (box.right > most + 0.5 || box.left < -0.5)) found.push(e.tagName + ' ' + box.right);
+}
+return found;
+"""
+CUT_OFF = """
+const found = [];
+for (const svg of document.querySelectorAll('svg[role=img]')) {
+  const frame = svg.getBoundingClientRect();
+  if (!frame.width) continue;
+  for (const text of svg.querySelectorAll('text')) {
+    const box = text.getBoundingClientRect();
+    const out = box.left < frame.left - 1 || box.right > frame.right + 1 || box.bottom > frame.bottom + 1;
+    if (out) found.push(text.textContent);
+  }
+}
+return found;
+"""
+PALE = """
+const parse = c => c.match(/[\\d.]+/g).map(Number);
+const straight = v => (v /= 255) <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;
+const shine = c => { const [r, g, b] = parse(c).map(straight);
+  return .2126 * r + .7152 * g + .0722 * b; };
+const behind = e => { for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor, p = parse(c);
+  if (p.length < 4 || p[3] > .99) return c; } return getComputedStyle(document.documentElement).backgroundColor; };
+const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), found = [];
+while (walk.nextNode()) {
+  const e = walk.currentNode.parentElement;
+  if (!walk.currentNode.data.trim() || !e.getClientRects().length || e.closest('script, desc, title')) continue;
+  const style = getComputedStyle(e), ink = e.closest('svg') ? style.fill : style.color;
+  const [a, b] = [shine(ink), shine(behind(e))].sort((x, y) => y - x);
+  if ((a + .05) / (b + .05) < 4.5) found.push([walk.currentNode.data.trim().slice(0, 40), ink, behind(e)]);
+}
+return found;
+"""
+SHOWN = """
+return [...document.querySelectorAll('svg[role=img]')].filter(e => e.getBoundingClientRect().height > 100)
+  .map(e => e.classList[1]);
+"""
+
+if missing() and os.environ.get("BAYESDP_BROWSER") != "required":
+    pytest.skip(LEFT_OUT, allow_module_level=True)
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pages")
+    makers = {"full": full, "minimal": minimal, "unbounded": unbounded, "hostile": hostile}
+    reports = {name: make() for name, make in makers.items()}
+    reports["sample"] = small_sample()
+    return {name: write(report, folder / f"{name}.html") for name, report in reports.items()}
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    if missing():
+        pytest.fail(LEFT_OUT)
+    with Browser(tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
+
+
+def press(browser, key):
+    text = "\r" if key == "Enter" else ""
+    code = {"Tab": 9, "Enter": 13}[key]
+    for kind in ("keyDown", "keyUp"):
+        browser.cdp("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code, text=text)
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_it_renders_quietly_and_loads_nothing(browser, pages, name):
+    browser.open(pages[name])
+    assert browser.run("return document.readyState") == "complete"
+    assert browser.log() == []
+    assert browser.run("return performance.getEntriesByType('resource').length") == 0
+    assert browser.run("return [document.compatMode, typeof window.hacked]") == ["CSS1Compat", "undefined"]
+    heights = browser.run("return [...document.querySelectorAll('main > section')].map(e => e.offsetHeight)")
+    assert len(heights) >= 3
+    assert min(heights) > 60
+    expected = [] if name == "minimal" else ["wide"] * 4
+    assert [one for one in browser.run(SHOWN) if one != "small"] == expected
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_every_number_equals_the_json(browser, pages, name):
+    browser.open(pages[name])
+    text = browser.run("return document.getElementById('bayesdp-report').textContent")
+    contents = json.loads(text)
+    numbers = browser.run(NUMBERS)
+    assert len(numbers) > 15
+    for key, how, shown in numbers:
+        problem = disagreement(shown, how, lookup(contents, key))
+        assert not problem, f"{key} {problem}"
+    if name != "hostile":  # its texts have digits in names, which are keys of the JSON
+        assert browser.run(UNMARKED) == []
+
+
+@pytest.mark.parametrize("name", REPORTS)
+@pytest.mark.parametrize("width", [320, 360, 700, 1100])
+def test_it_fits_the_screen(browser, pages, name, width):
+    browser.open(pages[name], width=width)
+    browser.run("document.querySelectorAll('details').forEach(e => e.open = true)")
+    assert browser.run("return innerWidth") == width
+    assert browser.run(TOO_WIDE) == []
+    if name != "hostile":  # a metric's name may be longer than a chart is wide
+        assert browser.run(CUT_OFF) == []
+    if name != "minimal":
+        assert [one for one in browser.run(SHOWN) if one != "small"] == ["narrow" if width < 672 else "wide"] * 4
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["sample", "unbounded"])
+def test_text_stands_out_from_its_ground(browser, pages, name, scheme):
+    browser.cdp("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+    browser.open(pages[name])
+    browser.run("document.querySelectorAll('details').forEach(e => e.open = true)")
+    ground = browser.run("return getComputedStyle(document.body).backgroundColor")
+    assert (ground == "rgb(255, 255, 255)") == (scheme == "light")
+    assert browser.run(PALE) == []
+    browser.cdp("Emulation.setEmulatedMedia", features=[])
+
+
+def test_the_keyboard_reaches_everything(browser, pages):
+    browser.open(pages["sample"])
+    press(browser, "Tab")
+    assert browser.run("return document.activeElement.className") == "skip"
+    assert browser.run("return document.activeElement.getBoundingClientRect().left") > 0
+    press(browser, "Enter")
+    assert browser.run("return location.hash") == "#promises"
+    reached = set()
+    for _ in range(40):
+        press(browser, "Tab")
+        reached.add(browser.run("const e = document.activeElement; return e.tagName + e.textContent.slice(0, 40)"))
+    summaries = browser.run(
+        "return [...document.querySelectorAll('summary')].map(e => 'SUMMARY' + e.textContent.slice(0, 40))"
+    )
+    assert len(summaries) == 5
+    assert set(summaries) <= reached
+    browser.run("document.querySelector('summary').focus()")
+    press(browser, "Enter")
+    assert browser.run("return document.querySelector('details').open") is True
+
+
+def test_charts_have_names_for_those_who_cannot_see_them(browser, pages):
+    browser.open(pages["sample"])
+    nodes = browser.cdp("Accessibility.getFullAXTree")["nodes"]
+    images = [
+        node for node in nodes if node.get("role", {}).get("value") in ("image", "img") and not node.get("ignored")
+    ]
+    names = [node["name"]["value"] for node in images]
+    assert "Share of people and their Bayesian ε" in names
+    assert len(names) == len(set(names)) == 6
+    described = [node for node in images if node.get("description", {}).get("value")]
+    assert len(described) == 6
+
+
+def test_it_prints(browser, pages, tmp_path):
+    browser.open(pages["sample"])
+    browser.pdf(tmp_path / "report.pdf")
+    printed = (tmp_path / "report.pdf").read_bytes()
+    assert printed.startswith(b"%PDF")
+    assert 3 <= len(re.findall(rb"/Type\s*/Page\b", printed)) <= 12
+    browser.cdp(
+        "Emulation.setEmulatedMedia", media="print", features=[{"name": "prefers-color-scheme", "value": "dark"}]
+    )
+    assert browser.run("return getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert browser.run("return getComputedStyle(document.querySelector('details')).display") == "none"
+    assert browser.run(PALE) == []
+    browser.cdp("Emulation.setEmulatedMedia", media="", features=[])
