@@ -211,3 +211,16 @@ def test_how_often_a_guess_is_right_is_said_only_where_both_directions_are_bound
     assert "% of the time" in str(both)
     for one in ({"orientation": "absent"}, {"orientation": "present"}, {"ex_post": True}):
         assert "% sure of the truth" in str(dataclasses.replace(both, **one))
+
+
+def test_a_number_that_is_no_theorem_says_so_first():
+    for words in (
+        "UNSOUND: the product rule.",
+        "heuristic: Student-t.",
+        "The mean of ten runs: an estimate, no bound.",
+    ):
+        doubtful = dataclasses.replace(BDP, assumptions=("Noise is fresh.", words))
+        assert str(doubtful).startswith("Not proved (")
+        assert doubtful.caveats == (words,)
+    assert str(BDP).startswith("Bayesian")
+    assert DP.caveats == ()

@@ -37,6 +37,7 @@ _TITLE = {
     "bdp": "Bayesian differential privacy, for people like those in the data",
     "per-instance": "Per-instance differential privacy, for one record in this one data set",
 }
+_DOUBTFUL = ("unsound", "heuristic", "an estimate")
 _CHANGE = {"add-remove": "adding or removing", "replace-one": "replacing"}
 _SAMPLING = {
     "poisson": "Poisson sampling",
@@ -185,8 +186,14 @@ class Guarantee:
             return str(self)
         return f"{self.label} = {format(self.epsilon, spec)}"
 
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """The assumptions that make this number no theorem: an unsound rule, a heuristic, an estimate."""
+        return tuple(one for one in self.assumptions if any(word in one.lower() for word in _DOUBTFUL))
+
     def __str__(self) -> str:
-        return f"{_TITLE[self.notion]}: {self._claim()}{_SIDE[self.orientation]}{self._print()}"
+        doubt = "".join(f"Not proved ({one.rstrip('.')}). " for one in self.caveats)
+        return f"{doubt}{_TITLE[self.notion]}: {self._claim()}{_SIDE[self.orientation]}{self._print()}"
 
     def _claim(self) -> str:
         if math.isinf(self.epsilon) or self.delta == 1 or self.coverage == 0:
