@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 
 from bayesdp.errors import whole
 from bayesdp.mechanism.blocks import fold_blocks
@@ -145,7 +146,8 @@ def _books(loss: ModelLoss, params: Params, examples: Examples) -> list[Entry]:
         # Below the first layer with weights nobody asks for g any more, and the compiler drops it.
         if isinstance(layer, Dense):
             books.append(Entry(layer, inputs, g))
-            g = g @ weights["kernel"].T
+            # The barrier keeps XLA's CPU compiler from fusing the product with what follows, several times slower.
+            g = lax.optimization_barrier(g @ weights["kernel"].T)
         else:
             books.append(Entry(layer, patches(layer, inputs), g.reshape(g.shape[0], -1, g.shape[-1])))
             g = pull_back(layer, weights, g, inputs)
@@ -173,9 +175,9 @@ def _conv_squares(entry: Entry, subset: Weights | None) -> tuple[Weights, Weight
     if subset is None and positions**2 * (inputs + channels) < 4 * inputs * channels:
         kernel = jnp.sum(jnp.einsum("npi,nqi->npq", a, a) * jnp.einsum("npo,nqo->npq", g, g), axis=(1, 2))
         return {"bias": jnp.sum(bias**2, axis=1), "kernel": kernel}, None
-    gradient = jnp.einsum("npi,npo->nio", a, g)
+    gradient = jnp.einsum("npi,npo->noi", a, g)  # outputs first: the faster order for XLA
     if subset is not None:
-        bias, gradient = bias * subset["bias"], gradient * subset["kernel"].reshape(inputs, channels)
+        bias, gradient = bias * subset["bias"], gradient * subset["kernel"].reshape(inputs, channels).T
     squares = {"bias": jnp.sum(bias**2, axis=1), "kernel": jnp.sum(gradient**2, axis=(1, 2))}
     return squares, {"bias": bias, "kernel": gradient}
 
@@ -184,14 +186,14 @@ def _conv_sum(entry: Entry, factors: Weights, gradients: Weights | None) -> Weig
     if gradients is None:
         kernel_outputs, bias_outputs = _scaled(entry.outputs, factors)
         a = _present(entry.inputs, factors["kernel"])
-        kernel, bias = jnp.einsum("npi,npo->io", a, kernel_outputs), bias_outputs.sum((0, 1))
+        kernel, bias = jnp.einsum("npi,npo->oi", a, kernel_outputs), bias_outputs.sum((0, 1))
     else:
         kernel, bias = (
             jnp.tensordot(factors[name], _present(gradients[name], factors[name]), axes=1)
             for name in ("kernel", "bias")
         )
     side = entry.layer.kernel if isinstance(entry.layer, Conv2D) else 1
-    return {"bias": bias, "kernel": kernel.reshape(side, side, -1, kernel.shape[-1])}
+    return {"bias": bias, "kernel": kernel.T.reshape(side, side, -1, kernel.shape[0])}
 
 
 def _scaled(g: jax.Array, factors: Weights) -> tuple[jax.Array, jax.Array]:

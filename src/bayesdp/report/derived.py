@@ -24,8 +24,6 @@ SHARES = (0.1, 0.25, 0.5, 0.75, 0.8, 0.9, 0.95, 0.99, 0.995, 0.999)
 """Shares of people at which the curve is tabulated, as far as the witnesses support them."""
 
 BINS = 30
-LOUD = ("unsound", "heuristic")
-"""How an assumption begins that makes a number less than a promise."""
 
 
 def document(report: Report) -> dict[str, Any]:
@@ -62,8 +60,8 @@ def sensitive(report: Report) -> bool:
 
 
 def unproved(guarantee: Guarantee) -> bool:
-    """Whether one of its assumptions says that it is unsound or a heuristic."""
-    return any(sentence.lower().startswith(LOUD) for sentence in guarantee.assumptions)
+    """Whether one of its assumptions says that it is unsound, a heuristic or an estimate."""
+    return bool(guarantee.caveats)
 
 
 def says_nothing(guarantee: Guarantee) -> bool:
