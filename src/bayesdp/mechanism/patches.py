@@ -34,7 +34,7 @@ def convolve(layer: Conv2D, weights: Weights, x: jax.Array) -> jax.Array:
 
 
 def pull_back(layer: Conv2D, weights: Weights, g: jax.Array, x: jax.Array) -> jax.Array:
-    """∂/∂x from g = ∂/∂y, of x only the shape: a convolution with the kernel turned, or patches added up in their places."""
+    """∂/∂x from g = ∂/∂y; of x only the shape counts. A convolution with the kernel turned, or patches added up."""
     kernel = weights["kernel"]
     if not _wide(layer):
         windows = g.reshape(g.shape[0], -1, g.shape[-1]) @ kernel.reshape(-1, kernel.shape[-1]).T
