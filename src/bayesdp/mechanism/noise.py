@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.extend.random import threefry_2x32
-from jax.flatten_util import ravel_pytree
 
 Params = Any
 
@@ -37,12 +37,16 @@ def add_noise(
     schedule); 0 leaves the tree unchanged. The normals are float32: they reach 6.7 standard deviations and their last
     bits depend on their size, so the proofs, which are about real numbers, hold up to rounding.
     """
-    flat, restore = ravel_pytree(tree)
-    width = -(-flat.size // parts)
-    start = jnp.asarray(part, jnp.int32) * width
-    padded = jnp.pad(flat, (0, parts * width - flat.size))
-    own = lax.dynamic_slice_in_dim(padded, start, width) + std * normal(jax.random.fold_in(key, part), (width,))
-    return restore(lax.dynamic_update_slice_in_dim(padded, own, start, 0)[: flat.size])
+    leaves, structure = jax.tree.flatten(tree)
+    ends = list(accumulate(leaf.size for leaf in leaves))
+    width = -(-ends[-1] // parts) if ends else 0
+    # The noise is cut to the leaves, not the leaves joined to a vector: on a CPU joining them takes ten times longer.
+    own, start = normal(jax.random.fold_in(key, part), (width,)), jnp.asarray(part, jnp.int32) * width
+    noise = lax.dynamic_update_slice_in_dim(jnp.zeros(parts * width), own, start, 0)
+    noisy = [
+        leaf + std * noise[end - leaf.size : end].reshape(leaf.shape) for leaf, end in zip(leaves, ends, strict=True)
+    ]
+    return jax.tree.unflatten(structure, noisy)
 
 
 def normal(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
