@@ -14,25 +14,35 @@ from bayesdp.errors import InputError
 if TYPE_CHECKING:
     from bayesdp.accountant import BayesianAccountant, Curve, InstanceAccountant, WorstCaseAccountant
     from bayesdp.guarantee import Guarantee
-    from bayesdp.learn import SGD, Run
+    from bayesdp.learn import SGD, VI, NormalPrior, Posterior, PosteriorVI, Run, SecretPosterior
 
 __version__ = "0.1.0"
 
 __all__ = [
     "SGD",
+    "VI",
     "BayesianAccountant",
     "Curve",
     "Guarantee",
     "InputError",
     "InstanceAccountant",
+    "NormalPrior",
+    "Posterior",
+    "PosteriorVI",
     "Run",
+    "SecretPosterior",
     "WorstCaseAccountant",
     "__version__",
 ]
 
 _HOMES = {
+    "NormalPrior": "bayesdp.learn",
+    "Posterior": "bayesdp.learn",
+    "PosteriorVI": "bayesdp.learn",
     "Run": "bayesdp.learn",
     "SGD": "bayesdp.learn",
+    "SecretPosterior": "bayesdp.learn",
+    "VI": "bayesdp.learn",
     "BayesianAccountant": "bayesdp.accountant",
     "Curve": "bayesdp.accountant",
     "InstanceAccountant": "bayesdp.accountant",

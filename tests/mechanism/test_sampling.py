@@ -8,7 +8,7 @@ from scipy import stats
 
 from bayesdp import InputError
 from bayesdp.mechanism import poisson_fold
-from bayesdp.mechanism.sampling import gap_coins, gaps
+from bayesdp.mechanism.sampling import gap_table, gaps
 
 
 def counts_of(key, rate, count, capacity, microbatch):
@@ -27,20 +27,23 @@ def batches(rate, records=40, runs=20_000, microbatch=4, seed=0):
 
 
 @pytest.mark.parametrize("rate", [0.5, 0.04, 1e-3, 1e-6])
-def test_the_coins_make_a_geometric_gap(rate):
-    coins = gap_coins(rate, 1000) / 2.0**32
+def test_the_digits_make_a_geometric_gap(rate):
+    tails = np.column_stack([np.ones(3), gap_table(rate, 1000) / 2.0**32, np.zeros(3)])
+    chance = -np.diff(tails)  # of each digit being 0 … 16
     k = np.arange(1000)
-    digits = (k[:, None] >> np.arange(10)) & 1
-    pmf = np.where(digits, coins[:10], 1 - coins[:10]).prod(1) * (1 - coins[10])
+    pmf = np.prod([chance[j, (k >> 4 * j) & 15] for j in range(3)], axis=0)
     wanted = rate * (1 - rate) ** k
-    # Each coin is within 2^-33; that of "beyond all records" matters most when hardly anybody is ever sampled.
-    assert np.all(np.abs(pmf - wanted) < 10 * 2**-32 * max(rate, 1e-3))
-    assert pmf.sum() <= 1 - (1 - rate) ** 1024 + 1e-15
+    # Each chance is within 2^-32, most of them near 1/16; the last digit's matter most when hardly anybody is sampled.
+    assert np.all(np.abs(pmf - wanted) < 40 * 2**-32 * max(rate, 1e-3))
+    assert pmf.sum() <= 1 - (1 - rate) ** 1000 + 1e-9
+    # Ten bits: the last digit has two of them, and the place above is "beyond all records".
+    assert tails[2, 4] >= (1 - rate) ** 1024
+    assert not tails[2, 5:].any()
 
 
 @pytest.mark.parametrize("rate", [0.5, 0.04])
 def test_drawn_gaps_are_geometric(rate):
-    drawn = np.asarray(gaps(jax.random.key(1), gap_coins(rate, 1000), 50_000))
+    drawn = np.asarray(gaps(jax.random.key(1), gap_table(rate, 1000), 50_000))
     edges = np.unique(stats.geom(rate, loc=-1).ppf(np.linspace(0.001, 0.99, 20)).astype(int))
     seen = np.histogram(drawn, np.append(edges, 2**30))[0]
     tails = stats.geom(rate, loc=-1).sf(edges - 1)

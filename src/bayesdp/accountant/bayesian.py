@@ -12,8 +12,7 @@ Both are needed for a promise to people on either side; the answer is the larger
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -21,11 +20,13 @@ from typing import Any
 import numpy as np
 
 from bayesdp import convert, errors
+from bayesdp.accountant import coverage as coverages
 from bayesdp.accountant import state as states
+from bayesdp.accountant.coverage import Curve
 from bayesdp.accountant.instance import InstanceAccountant
 from bayesdp.accountant.population_cost import PopulationCost
 from bayesdp.errors import Array, InputError
-from bayesdp.estimate import METHODS, quantile
+from bayesdp.estimate import METHODS
 from bayesdp.guarantee import ADJACENCIES, Adjacency, Guarantee
 from bayesdp.rounding import up
 
@@ -42,28 +43,6 @@ _PUBLIC = "Orders, weights, noise, rates and stopping were fixed without looking
 _ADAPTIVE = (
     "Costs of a step must not depend on earlier outcomes, or be a supremum over them (C7, ERR 2): in training they do."
 )
-
-
-@dataclass(frozen=True)
-class Curve:
-    """Share of people → ε, valid for all shares at once: a share may be picked after looking (H12).
-
-    Unpacks as `coverage, epsilon = curve`; both ascend. `limit` is the DP value that holds for everybody, infinite
-    when no clip norm was given.
-    """
-
-    coverage: Array
-    epsilon: Array
-    delta: float
-    failure: float
-    limit: float
-
-    def at(self, coverage: float) -> float:
-        """The ε of that share of people; infinite when neither the witnesses nor a clip norm support it."""
-        return min(quantile.at(self.coverage, self.epsilon, coverage), self.limit)
-
-    def __iter__(self) -> Iterator[Array]:
-        return iter((self.coverage, self.epsilon))
 
 
 class _Witnesses(InstanceAccountant):
@@ -202,13 +181,7 @@ class BayesianAccountant:
         if self.composition != "audit-set":
             raise errors.refuse("composition", self.composition, 'to be "audit-set" for a curve')
         losses, limit = self._losses(delta, limit)
-        if not losses:
-            raise InputError("Expected at least one step before a curve is asked for, got none.")
-        curves = [quantile.curve(values, self.failure / len(losses)) for values in losses.values()]
-        coverage = np.unique(np.concatenate([shares for shares, _ in curves]))
-        coverage = coverage[coverage <= min(shares[-1] for shares, _ in curves)]
-        epsilon = np.max([values[np.searchsorted(shares, coverage)] for shares, values in curves], axis=0)
-        return Curve(coverage, np.minimum(epsilon, limit), delta, self.failure, limit)
+        return coverages.curve(losses, delta, self.failure, limit)
 
     # --- what is kept ---------------------------------------------------------------------------------------
 
@@ -296,18 +269,7 @@ class BayesianAccountant:
 
     def _covered(self, delta: float, coverage: float, known: float | None) -> Guarantee:
         losses, limit = self._losses(delta, known)
-        epsilon = 0.0
-        for name, values in losses.items():
-            rank = quantile.rank_for(coverage, len(values), self.failure / len(losses))
-            if rank is None and math.isinf(limit):
-                most = quantile.most_covered(len(values), self.failure / len(losses))
-                raise errors.refuse(
-                    "coverage",
-                    coverage,
-                    f'to be at most {math.floor(most * 1e5) / 1e5:g}, which {len(values)} witnesses "{name}" support',
-                    "Use more witnesses, or give cap (the clip norm): then the DP value speaks for the rest.",
-                )
-            epsilon = max(epsilon, limit if rank is None else float(np.sort(values)[rank - 1]))
+        epsilon = coverages.covered(losses, coverage, self.failure, limit)
         dp_won = bool(losses) and epsilon == limit
         words = [_WITNESSES, _PUBLIC, "The loss of each witness along the run bounds it (H3, H5, H12)."]
         if math.isfinite(limit):

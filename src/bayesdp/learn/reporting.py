@@ -95,11 +95,11 @@ def _settings(run: Run, clip: Any) -> Settings:
     noise = plan.noise
     sensitivity = 1.0 if clip is None else np.array([float(plan.update.sensitivity(c)) for c in clip])
     return Settings(
-        kind="private SGD",
+        kind=plan.kind,
         noise_std=_range(noise * sensitivity),
         noise_multiplier=_range(noise) if plan.bounded else None,
         clip_norm=None if clip is None else _range(clip),
-        sampling_rate=plan.sampling_rate,
+        sampling_rate=_range(plan.rates),
         steps=run.steps,
         records=run.records,
         orders=None if run.instance is None else tuple(run.instance.orders),

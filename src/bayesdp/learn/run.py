@@ -19,7 +19,7 @@ from bayesdp.learn.look import Look
 from bayesdp.learn.witnesses import Tallies
 
 if TYPE_CHECKING:
-    from bayesdp.learn.sgd import SGD
+    from bayesdp.learn.plan import Plan
     from bayesdp.report import Report
 
 SEEDED = "The noise came from a given seed: the run is reproducible, not private."
@@ -33,7 +33,7 @@ class Run:
     functions of private data.
     """
 
-    plan: SGD
+    plan: Plan
     params: Any
     tallies: Tallies
     steps: int

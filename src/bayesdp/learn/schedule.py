@@ -36,3 +36,9 @@ def factors(name: str, schedule: Any, steps: int) -> Array:
         raise errors.refuse(name, schedule, "to be phases (share, factor) whose shares sum to 1")
     ends = np.rint(np.cumsum(values[:, 0]) * steps).astype(int)
     return np.repeat(values[:, 1], np.diff(ends, prepend=0))
+
+
+def phases(noise: Array, rates: Array) -> list[tuple[float, float, int]]:
+    """The different (noise, rate) of a run and how many steps each has: all that worst-case accounting asks."""
+    kinds, counts = np.unique(np.stack([noise, rates], axis=1), axis=0, return_counts=True)
+    return [(float(z), float(q), int(count)) for (z, q), count in zip(kinds, counts, strict=True)]

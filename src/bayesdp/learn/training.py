@@ -1,9 +1,11 @@
-"""The loop of private SGD: compiled between two looks, tallied at each, resumable at each."""
+"""The loop of private learning: compiled between two looks, tallied at each, resumable at each."""
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,18 +22,19 @@ from bayesdp.errors import Array, InputError
 from bayesdp.learn import checkpoint
 from bayesdp.learn.look import Look
 from bayesdp.learn.run import Run
-from bayesdp.learn.schedule import factors
+from bayesdp.learn.schedule import factors, phases
 from bayesdp.learn.witnesses import Tallies
 from bayesdp.mechanism.bookkeeping import BookKeeping, ModelLoss
 from bayesdp.mechanism.clip_rule import clip_rule
 from bayesdp.mechanism.clipping import PerExample
 from bayesdp.mechanism.devices import Records, record_mesh, spread
 from bayesdp.mechanism.key import fresh_key, seeded_key
+from bayesdp.mechanism.noise import step_keys
 from bayesdp.mechanism.step import PrivateStep
 from bayesdp.mechanism.update_rule import Sum
 
 if TYPE_CHECKING:
-    from bayesdp.learn.sgd import SGD
+    from bayesdp.learn.plan import Plan
 
 LOOKS = 20
 """Looks at a run unless the plan says otherwise."""
@@ -45,7 +48,7 @@ class Training:
 
     def __init__(
         self,
-        plan: SGD,
+        plan: Plan,
         loss: Any,
         params: Any,
         data: Any,
@@ -65,13 +68,13 @@ class Training:
         self.members = np.sort(chosen)
         self.stop_at = self._affordable()
         self._assemble(loss, data, audit, watch)
-        self.state = plan.optimizer.init(self.params)
+        self.state = _start(self._gradients, plan.optimizer, self.params)
         self.done = 0
         self.looks: list[Look] = []
 
     @classmethod
     def resumed(
-        cls, plan: SGD, folder: str | Path, loss: Any, params: Any, data: Any, *, audit: Any, watch: Any
+        cls, plan: Plan, folder: str | Path, loss: Any, params: Any, data: Any, *, audit: Any, watch: Any
     ) -> Training:
         """The training that left the checkpoint in `folder`."""
         saved = checkpoint.read(folder)
@@ -86,6 +89,14 @@ class Training:
         self.done, self.looks = saved.done, saved.looks
         return self
 
+    def again(self, seed: int | None) -> Training:
+        """A training of the same plan on the same data and witnesses, not yet begun, with noise of its own."""
+        other = copy.copy(self)
+        other.seeded = seed is not None
+        other.key = seeded_key(seed) if seed is not None else fresh_key()
+        other.tallies, other.looks, other.done = self._fresh_tallies(), [], 0
+        return other
+
     def run(
         self,
         *,
@@ -99,13 +110,11 @@ class Training:
         # On every device from the start, as the program leaves them: else the second interval would compile anew.
         self.params, self.state, self.key = jax.device_put((self.params, self.state, self.key), self._everywhere)
         while self.done < self.stop_at:
-            stop = min(self.done + self.interval, self.stop_at)
-            self.tallies.charge_everybody(self.done, stop)
-            steps = np.minimum(np.arange(self.done, self.done + self.interval), self.plan.steps - 1)
-            self.params, self.state, raw, distances = self._interval(
-                self.params, self.state, self.key, steps, self._clip[steps], self._std[steps], stop
+            stop, settings = self.charge_next()
+            self.params, self.state, raw, distances = compiled(*self.program)(
+                self.params, self.state, self.key, *settings
             )
-            self._account(stop, np.asarray(raw), np.asarray(distances), evaluate)
+            self.account(stop, np.asarray(raw), np.asarray(distances), evaluate)
             if folder is not None:
                 checkpoint.write(folder, self)
             if progress is not None:
@@ -113,6 +122,13 @@ class Training:
         if folder is not None:
             checkpoint.forget_key(folder)
         return self.result()
+
+    def charge_next(self) -> tuple[int, tuple[Any, ...]]:
+        """Charge the next interval at the DP rate, before it is run: where it stops, and what its program is given."""
+        stop = min(self.done + self.interval, self.stop_at)
+        self.tallies.charge_everybody(self.done, stop)
+        steps = np.minimum(np.arange(self.done, self.done + self.interval), self.plan.steps - 1)
+        return stop, (steps, self._clip[steps], self._std[steps], self._phase[steps], stop, *self._given)
 
     def result(self) -> Run:
         """The run so far."""
@@ -138,13 +154,15 @@ class Training:
 
     def _assemble(self, loss: Any, data: Any, audit: Any, watch: Any) -> None:
         plan, mesh = self.plan, record_mesh()
-        gradients = BookKeeping(loss) if isinstance(loss, ModelLoss) else loss if hasattr(loss, "clip_sum") else None
+        self._gradients = _gradients_of(loss)
+        rates, phase = np.unique(plan.rates, return_inverse=True)
+        self._phase = phase.astype(np.int32)
         step = PrivateStep(
-            gradients if gradients is not None else PerExample(loss),
-            plan.sampling_rate,
-            plan.sampling_rate * self.size if isinstance(plan.update, Sum) else 1.0,
+            self._gradients,
+            tuple(rates.tolist()),
+            tuple((rates * self.size if isinstance(plan.update, Sum) else np.ones_like(rates)).tolist()),
             update=plan.update,
-            subset_fraction=plan.subset_fraction,
+            subset_fraction=getattr(plan, "subset_fraction", None),
             microbatch=plan.microbatch,
             mesh=mesh,
         )
@@ -152,6 +170,8 @@ class Training:
         records = spread(data, mesh)
         parts = [audit, jax.tree.map(lambda x: np.asarray(x)[self.members], data) if len(self.members) else None, watch]
         counts = [0 if part is None else _length(name, part) for name, part in zip(NAMES, parts, strict=True)]
+        for name, part in zip(NAMES, parts, strict=True):
+            _check_alike(name, part, data)
         given = [part for part in parts if part is not None]
         witnesses = spread(_joined(given), mesh) if given else None
         self._scale = factors("clip_schedule", plan.clip_schedule, plan.steps)
@@ -161,29 +181,37 @@ class Training:
         self._clip = self._scale.astype(np.float32)
         self._std = (self.noise * self._sensitivity).astype(np.float32)
         self.interval = min(plan.interval or max(1, math.ceil(plan.steps / LOOKS)), plan.steps)
-        self.tallies = Tallies(
+        self._counts = counts
+        self.tallies = self._fresh_tallies()
+        self.program, self._given = (step, plan.optimizer), (rule, records, witnesses)
+        self._fingerprint = self.fingerprint(data, audit, watch)
+
+    def _fresh_tallies(self) -> Tallies:
+        plan, counts = self.plan, self._counts
+        return Tallies(
             outsiders=counts[0],
             members=counts[1],
             watched=counts[2],
             noise=self.noise,
-            sampling_rate=plan.sampling_rate,
+            rates=plan.rates,
             bounded=plan.bounded,
             delta=plan.delta,
             failure=plan.failure,
             engine=plan.engine,
             adjacency=plan.adjacency,
         )
-        self._interval = _compiled(step, plan.optimizer, rule, records, witnesses)
-        self._fingerprint = self.fingerprint(data, audit, watch)
 
-    def _account(
+    def account(
         self, stop: int, raw: Array, distances: Array, evaluate: Callable[[Any], dict[str, float]] | None
     ) -> None:
+        """Charge the witnesses for the steps up to `stop`, and look."""
         for i, step in enumerate(range(self.done, stop)):
             if distances.shape[1]:
                 # float32 stays float32, so that the accountants know how far to raise it.
                 self.tallies.charge(step, distances[i] / np.float32(self._sensitivity[step]))
         self.done = stop
+        if self.interval >= self.stop_at and not distances.shape[1] and evaluate is None:
+            return  # one look at the end, with nobody to look at, would repeat the guarantee
         at = raw[stop - 1 - (stop - 1) // self.interval * self.interval] if raw.shape[1] else raw[0]
         dp, bdp, per_instance = self.tallies.look(self.plan.coverage)
         self.looks.append(
@@ -206,8 +234,8 @@ class Training:
         while low < high:
             middle = (low + high + 1) // 2
             accountant = WorstCaseAccountant(plan.engine, plan.adjacency)
-            for level, count in zip(*np.unique(self.noise[:middle], return_counts=True), strict=True):
-                accountant.step(noise_multiplier=float(level), sampling_rate=plan.sampling_rate, steps=int(count))
+            for level, q, count in phases(self.noise[:middle], plan.rates[:middle]):
+                accountant.step(noise_multiplier=level, sampling_rate=q, steps=count)
             if accountant.epsilon(plan.delta) <= plan.epsilon_budget:
                 low = middle
             else:
@@ -222,54 +250,94 @@ class Training:
 NAMES = ("audit", "members", "watch")
 
 
-def _compiled(
-    step: PrivateStep,
-    optimizer: optax.GradientTransformation,
-    rule: Any,
-    records: Records,
-    witnesses: Records | None,
-) -> Any:
-    """interval(params, state, key, steps, clip factors, noise, stop) → params, state, raw norms, distances.
+def _gradients_of(loss: Any) -> Any:
+    """Gradients of a loss of one record; an objective that draws at every step (`learn.elbo`) is taken as it is."""
+    if isinstance(loss, ModelLoss):
+        return BookKeeping(loss)
+    return loss if hasattr(loss, "clip_sum") or hasattr(loss, "drawn") else PerExample(loss)
 
-    One program for every interval: steps from `stop` on do nothing.
+
+def _start(gradients: Any, optimizer: optax.GradientTransformation, params: Any) -> Any:
+    return gradients.start(optimizer, params) if hasattr(gradients, "start") else optimizer.init(params)
+
+
+def compiled(step: PrivateStep, optimizer: optax.GradientTransformation, *, together: bool = False) -> Any:
+    """The program of `_interval`, kept for the next run with the same step and optimiser where both can be compared.
+
+    `together`: for several runs at once, whose parameters, states and keys come stacked along a first axis.
     """
-    watched = 0 if witnesses is None else witnesses.size
+    build = _kept if _hashable(step) else _built  # a loss may be of a kind that cannot be compared
+    return build(step, optimizer, together)
+
+
+def _built(step: PrivateStep, optimizer: optax.GradientTransformation, together: bool) -> Any:
+    interval = _interval(step, optimizer)
+    return jax.jit(jax.vmap(interval, in_axes=(*3 * [0], *8 * [None])) if together else interval)
+
+
+_kept = lru_cache(maxsize=8)(_built)
+
+
+def _hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _interval(step: PrivateStep, optimizer: optax.GradientTransformation) -> Any:
+    """interval(params, state, key, steps, clip factors, noise, phases, stop, …) → params, state, raw norms, distances.
+
+    One program for every interval: steps from `stop` on do nothing. An objective that draws at every step says where
+    the step looks (`drawn`) and what is made of the noisy sum (`advance`); a loss goes to the optimiser as it is.
+    """
+    gradients: Any = step.gradients
+    drawing = hasattr(gradients, "drawn")
 
     def interval(
-        params: Any, state: Any, key: Any, steps: Any, clip: Any, std: Any, stop: Any, records: Any, witnesses: Any
+        params: Any,
+        state: Any,
+        key: Any,
+        steps: Any,
+        clip: Any,
+        std: Any,
+        phase: Any,
+        stop: Any,
+        rule: Any,
+        records: Records,
+        witnesses: Records | None,
     ) -> Any:
         def act(carry: Any, now: Any) -> Any:
-            number, factor, noise = now
+            number, factor, noise, pace = now
 
             def move(carry: Any) -> Any:
                 params, state = carry
+                at = gradients.drawn(step_keys(key, number).public, params) if drawing else params
                 scaled = jax.tree.map(lambda norm: norm * factor, rule)
-                gradient, seen = step(
-                    key, number, params, records, clip_norm=scaled, noise_std=noise, witnesses=witnesses
+                released, seen = step(
+                    key, number, at, records, clip_norm=scaled, noise_std=noise, witnesses=witnesses, phase=pace
                 )
-                updates, state = optimizer.update(gradient, state, params)
+                if drawing:
+                    params, state = gradients.advance(optimizer, number, at, state, released)
+                else:
+                    updates, state = optimizer.update(released, state, params)
+                    params = optax.apply_updates(params, updates)
                 empty = jnp.zeros((0,), jnp.float32)
-                return (optax.apply_updates(params, updates), state), (seen if seen is not None else (empty, empty))
+                return (params, state), (empty, empty) if seen is None else (seen.raw, seen.distance)
 
             def stay(carry: Any) -> Any:
-                nothing = jnp.zeros((watched,), jnp.float32)
+                nothing = jnp.zeros((0 if witnesses is None else witnesses.size,), jnp.float32)
                 return carry, (nothing, nothing)
 
-            carry, seen = lax.cond(number < stop, lambda c: _plain_pair(move(c)), stay, carry)
-            return carry, seen
+            return lax.cond(number < stop, move, stay, carry)
 
         # The last interval is filled up with a step number that is not below `stop`.
         numbers = jnp.where(jnp.arange(len(steps)) + steps[0] < stop, steps, stop)
-        (params, state), (raw, distances) = lax.scan(act, (params, state), (numbers, clip, std))
+        (params, state), (raw, distances) = lax.scan(act, (params, state), (numbers, clip, std, phase))
         return params, state, raw, distances
 
-    compiled = jax.jit(interval)
-    return lambda *arguments: compiled(*arguments, records, witnesses)
-
-
-def _plain_pair(result: Any) -> Any:
-    carry, seen = result
-    return carry, (seen[0], seen[1])
+    return interval
 
 
 def _checked_params(params: Any) -> Any:
@@ -300,10 +368,17 @@ def _length(name: str, tree: Any) -> int:
 
 
 def _joined(parts: list[Any]) -> Any:
-    structures = {jax.tree.structure(part) for part in parts}
-    if len(structures) > 1:
-        raise InputError("Expected audit and watch to be trees of the same form as data, got others.")
-    try:
-        return jax.tree.map(lambda *leaves: np.concatenate([np.asarray(leaf) for leaf in leaves]), *parts)
-    except ValueError as problem:
-        raise InputError(f"Expected audit and watch to hold records of the same shape as data: {problem}") from None
+    return jax.tree.map(lambda *leaves: np.concatenate([np.asarray(leaf) for leaf in leaves]), *parts)
+
+
+def _check_alike(name: str, part: Any, data: Any) -> None:
+    if part is None:
+        return
+    if len({jax.tree.structure(part), jax.tree.structure(data)}) > 1:
+        raise InputError(f"Expected {name} to be a tree of the same form as data, got another.")
+    for given, held in zip(jax.tree.leaves(part), jax.tree.leaves(data), strict=True):
+        if np.shape(given)[1:] != np.shape(held)[1:]:
+            raise InputError(
+                f"Expected {name} to hold records of the same shape as data, {np.shape(held)[1:]}, got "
+                f"{np.shape(given)[1:]}."
+            )

@@ -10,13 +10,12 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from bayesdp.accountant import BayesianAccountant, InstanceAccountant, WorstCaseAccountant
 from bayesdp.accountant import state as states
 from bayesdp.compose import orders
 from bayesdp.errors import Array
 from bayesdp.guarantee import Adjacency, Guarantee
+from bayesdp.learn.schedule import phases
 
 KIND = "bayesdp/tallies"
 VERSION = 1
@@ -34,23 +33,23 @@ class Tallies:
         members: int,
         watched: int,
         noise: Array,
-        sampling_rate: float,
+        rates: Array,
         bounded: bool,
         delta: float,
         failure: float,
         engine: Any,
         adjacency: Adjacency,
     ) -> None:
-        self.noise, self.rate, self.bounded, self.delta = noise, sampling_rate, bounded, delta
+        self.noise, self.rates, self.bounded, self.delta = noise, rates, bounded, delta
         steps = len(noise)
-        levels, lengths = np.unique(noise, return_counts=True)
         self.everybody = WorstCaseAccountant(engine, adjacency, total_steps=steps)
         self.noiseless = bool((noise == 0).any())
         if self.noiseless:
             outsiders = members = watched = 0
-        if bounded and not self.noiseless:
+        if bounded and outsiders + members + watched:
             # Half of δ pays for the minimum with the worst case.
-            grid, weights = orders.planned(levels, sampling_rate, lengths, delta / 2)
+            levels, paces, lengths = zip(*phases(noise, rates), strict=True)
+            grid, weights = orders.planned(levels, paces, lengths, delta / 2)
             plan: dict[str, Any] = {"orders": grid, "weights": weights, "cap": 1.0}
         else:
             plan = {}
@@ -68,13 +67,13 @@ class Tallies:
     def charge_everybody(self, start: int, stop: int) -> None:
         """Charge steps start … stop-1 at the DP rate: before they are run (house rule 3)."""
         if self.promises:
-            for level, count in zip(*np.unique(self.noise[start:stop], return_counts=True), strict=True):
-                self.everybody.step(noise_multiplier=float(level), sampling_rate=self.rate, steps=int(count))
+            for level, q, count in phases(self.noise[start:stop], self.rates[start:stop]):
+                self.everybody.step(noise_multiplier=level, sampling_rate=q, steps=count)
 
     def charge(self, step: int, distances: Array) -> None:
         """Charge the witnesses for one step; `distances` in units of the sensitivity (absolute without clipping)."""
         a, m, _ = self.counts
-        noise: dict[str, Any] = {"noise_std": float(self.noise[step]), "sampling_rate": self.rate}
+        noise: dict[str, Any] = {"noise_std": float(self.noise[step]), "sampling_rate": float(self.rates[step])}
         if self.alike is not None:
             if a:
                 self.alike.step(distances[:a], orientation="absent", **noise)
@@ -118,7 +117,7 @@ class Tallies:
                 epsilon=math.inf,
                 delta=self.delta,
                 adjacency=dp.adjacency,
-                sampling="poisson" if self.rate < 1 else "none",
+                sampling="poisson" if (self.rates < 1).any() else "none",
                 assumptions=(NOISELESS if self.noiseless else UNBOUNDED,),
             )
         result = [dp]

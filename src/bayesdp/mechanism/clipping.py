@@ -25,7 +25,10 @@ Examples = Any
 
 
 class Gradients(Protocol):
-    """What a step asks of per-record gradients; `PerExample` and `BookKeeping` give the same numbers."""
+    """What a step asks of per-record gradients; `PerExample` and `BookKeeping` give the same numbers.
+
+    Gradients may have a method `zero(params)`, an empty sum, where sums are not trees like the parameters.
+    """
 
     def clip_sum(
         self, params: Params, examples: Examples, mask: jax.Array, clip_norm: Any, subset: Params | None = None

@@ -15,16 +15,17 @@ Params = Any
 
 
 class StepKeys(NamedTuple):
-    """Independent keys of one step: which records, which weights (public), which noise."""
+    """Independent keys of one step: which records, which weights (public), which noise, other public draws."""
 
     sampling: jax.Array
     subset: jax.Array
     noise: jax.Array
+    public: jax.Array
 
 
 def step_keys(key: jax.Array, step: jax.Array | int) -> StepKeys:
     """The keys of step number `step`, by folding the number into the run's key: resuming needs no other state."""
-    return StepKeys(*jax.random.split(jax.random.fold_in(key, step), 3))
+    return StepKeys(*jax.random.split(jax.random.fold_in(key, step), 4))
 
 
 def add_noise(

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jax.sharding import Mesh
 
@@ -23,7 +24,7 @@ from bayesdp.mechanism.clip_rule import ClipRule, Norms, clip_rule
 from bayesdp.mechanism.clipping import Gradients
 from bayesdp.mechanism.devices import AXIS, DEALT, SAME, Records, add_up, record_mesh
 from bayesdp.mechanism.noise import add_noise, step_keys
-from bayesdp.mechanism.sampling import poisson_fold
+from bayesdp.mechanism.sampling import pick, poisson_fold
 from bayesdp.mechanism.subset import random_subset, restrict
 from bayesdp.mechanism.update_rule import Sum, UpdateRule
 
@@ -41,24 +42,27 @@ class Witnessed(NamedTuple):
 class PrivateStep:
     """A description of the step; calling it performs one.
 
-    `sampling_rate` q; `normaliser` L; `update` the rule U; `subset_fraction` the share of weights that a step moves
-    (S1; None: all); `microbatch` the records taken at a time on each device (None: a little more than a device's share
-    of the expected batch). `mesh` must be the one that the records were spread over.
+    `sampling_rate` q and `normaliser` L, or tuples of them, an entry for each phase of a schedule; `update` the rule U;
+    `subset_fraction` the share of weights that a step moves (S1; None: all); `microbatch` the records taken at a time
+    on each device (None: a little more than a device's share of the expected batch). `mesh` must be the one that the
+    records were spread over.
 
     Bad input: a rate outside [0, 1], a normaliser that is not positive or a fraction outside (0, 1] get `InputError`.
     """
 
     gradients: Gradients
-    sampling_rate: float
-    normaliser: float
+    sampling_rate: float | tuple[float, ...]
+    normaliser: float | tuple[float, ...]
     update: UpdateRule = field(default_factory=Sum)
     subset_fraction: float | None = None
     microbatch: int | None = None
     mesh: Mesh = field(default_factory=record_mesh)
 
     def __post_init__(self) -> None:
-        rate("sampling_rate", self.sampling_rate)
-        number("normaliser", self.normaliser, above=0)
+        for q in np.atleast_1d(self.sampling_rate):
+            rate("sampling_rate", q)
+        for divisor in np.atleast_1d(self.normaliser):
+            number("normaliser", divisor, above=0)
         if self.subset_fraction is not None:
             number("subset_fraction", self.subset_fraction, above=0, most=1)
         if self.microbatch is not None:
@@ -74,11 +78,13 @@ class PrivateStep:
         clip_norm: Any,
         noise_std: jax.Array | float,
         witnesses: Records | None = None,
+        phase: jax.Array | int = 0,
     ) -> tuple[Params, Witnessed | None]:
         """(U(B) + N(0, noise_std² I)) / L, and what the witnesses saw at `params`.
 
-        `key` is the run's, `step` the number of the step; both may be traced, and so may `noise_std` and the numbers in
-        `clip_norm` (schedules). `noise_std` is absolute: the noise multiplier times `update.sensitivity(C)`.
+        `key` is the run's, `step` the number of the step; both may be traced, and so may `noise_std`, the numbers in
+        `clip_norm` and the `phase` (schedules). `noise_std` is absolute: the noise multiplier times
+        `update.sensitivity(C)`.
 
         Guarantee: one record more or less moves U(B) by at most `update.sensitivity(clip_rule.sensitivity)`; the noise
         is independent of everything else. The gradient alone may be published; `Witnessed` is for the accountants and
@@ -91,10 +97,16 @@ class PrivateStep:
             subset = random_subset(keys.subset, params, self.subset_fraction)
 
         def one_device(
-            params: Params, rule: ClipRule, subset: Params, std: jax.Array, keys: Any, records: Records
+            params: Params,
+            rule: ClipRule,
+            subset: Params,
+            std: jax.Array,
+            phase: jax.Array,
+            keys: Any,
+            records: Records,
         ) -> tuple[Params, jax.Array, jax.Array]:
             device = lax.axis_index(AXIS)
-            total, size = self._batch(jax.random.fold_in(keys[0], device), params, rule, subset, records)
+            total, size = self._batch(jax.random.fold_in(keys[0], device), params, rule, subset, records, phase)
             size = add_up(size)
             length = jnp.zeros(())
             if not isinstance(self.update, Sum) and witnesses is not None:
@@ -102,13 +114,22 @@ class PrivateStep:
                 length = jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(whole_sum)))
             own = jax.tree.map(lambda leaf: leaf / self.update.denominator(size), total)
             noisy = add_noise(keys[1], own, std, part=device, parts=self.mesh.size)
-            released = jax.tree.map(lambda leaf: leaf / self.normaliser, add_up(noisy))
+            normaliser = pick([np.float32(divisor) for divisor in np.atleast_1d(self.normaliser)], phase)
+            released = jax.tree.map(lambda leaf: leaf / normaliser, add_up(noisy))
             return restrict(released, subset), size, length
 
         # With `check_vma` JAX would add up the gradients of replicated parameters over the devices before clipping.
         gradient, size, length = jax.shard_map(
-            one_device, mesh=self.mesh, in_specs=(*5 * [SAME], DEALT), out_specs=SAME, check_vma=False
-        )(params, rule, subset, jnp.asarray(noise_std, jnp.float32), (keys.sampling, keys.noise), records)
+            one_device, mesh=self.mesh, in_specs=(*6 * [SAME], DEALT), out_specs=SAME, check_vma=False
+        )(
+            params,
+            rule,
+            subset,
+            jnp.asarray(noise_std, jnp.float32),
+            jnp.asarray(phase, jnp.int32),
+            (keys.sampling, keys.noise),
+            records,
+        )
         if witnesses is None:
             return gradient, None
         norms = self.witness_norms(params, witnesses, rule, subset)
@@ -135,25 +156,28 @@ class PrivateStep:
         return ordered
 
     def _batch(
-        self, key: jax.Array, params: Params, rule: ClipRule, subset: Params | None, records: Records
+        self, key: jax.Array, params: Params, rule: ClipRule, subset: Params | None, records: Records, phase: jax.Array
     ) -> tuple[Params, jax.Array]:
         """This device's Σ clip(g_x) and the size of its batch."""
         data, count = _own(records)
+        zero = self.gradients.zero(params) if hasattr(self.gradients, "zero") else jax.tree.map(jnp.zeros_like, params)
 
         def add(state: tuple[Params, jax.Array], indices: jax.Array, mask: jax.Array) -> tuple[Params, jax.Array]:
             total, size = state
-            examples = jax.tree.map(lambda leaf: leaf[indices], data)
+            # Fetched once: fused into what follows, far-off rows would be fetched again and again.
+            examples = lax.optimization_barrier(jax.tree.map(lambda leaf: leaf.at[indices].get(mode="clip"), data))
             more, _ = self.gradients.clip_sum(params, examples, mask, rule, subset)
             return jax.tree.map(jnp.add, total, more), size + jnp.sum(mask)
 
         return poisson_fold(
             key,
             add,
-            (jax.tree.map(jnp.zeros_like, params), jnp.int32(0)),
+            (zero, jnp.int32(0)),
             sampling_rate=self.sampling_rate,
             count=count,
             capacity=records.capacity,
-            microbatch=self._microbatch(records.capacity, self.sampling_rate),
+            microbatch=self._microbatch(records.capacity, float(np.max(self.sampling_rate))),
+            phase=phase,
         )
 
     def _microbatch(self, capacity: int, share: float) -> int:

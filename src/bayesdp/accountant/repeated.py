@@ -1,0 +1,176 @@
+"""One mechanism run again and again, what a run costs each record being known before the first (SPEC B10, H3, H6).
+
+    loss L_k of k runs:   E exp(λL_k − k·cost(λ)) = 1,   a martingale in k for every λ
+
+Sampling a posterior is such a mechanism once training is done. Because costs are not random any more, each record may
+use the order that is best for it, for free; an accountant of training must spread its bet over orders (H12).
+
+    "tail"          Pr[L_k >= ε for some k <= planned] <= δ,   ε = (k·cost + log(1/δ))/λ at the order that is best
+                    for the planned number: strong (C1), whenever one stops (Ville)
+    "hockey-stick"  the smaller ε of ordinary (ε, δ) after k runs (B10): weak (C2), k fixed without looking
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from bayesdp import convert, errors
+from bayesdp.accountant import coverage as coverages
+from bayesdp.accountant import state as states
+from bayesdp.accountant.coverage import Curve
+from bayesdp.errors import Array, InputError
+from bayesdp.guarantee import Guarantee, Sampling
+
+KIND = "bayesdp/repeated"
+VERSION = 1
+
+_HOW: dict[str, str] = {
+    "tail": "The cost of one sample is fixed before the first is drawn; an exponential martingale over the samples "
+    "bounds the loss whenever one stops (H3).",
+    "hockey-stick": "The cost of one sample is fixed before the first is drawn (B10); how many are drawn does not "
+    "depend on their values.",
+}
+_WITNESSES = (
+    "Witnesses are independent draws of the population, fixed before the run; outsiders never influenced it (H5)."
+)
+
+
+class RepeatedRelease:
+    """What up to `planned` runs cost each of some records.
+
+    `cost` is (records, orders), (α−1)·D_α of one run at Rényi `orders`, the larger direction; +inf allowed. Queries
+    change nothing; bad input gets `InputError` and changes nothing.
+    """
+
+    def __init__(
+        self,
+        cost: Any,
+        orders: Any,
+        *,
+        planned: int,
+        conversion: convert.Conversion = "tail",
+        sampling: Sampling = "none",
+    ) -> None:
+        self.orders = errors.orders("orders", orders)
+        self.costs = errors.array("cost", cost, least=0, infinite=True, ndim=2)
+        if self.costs.shape[1] != len(self.orders):
+            raise InputError(f"Expected cost with {len(self.orders)} orders on the last axis, got {self.costs.shape}.")
+        self.planned = errors.whole("planned", planned, least=1)
+        errors.one_of("conversion", conversion, convert.CONVERSIONS)
+        self.conversion: convert.Conversion = conversion
+        self.sampling: Sampling = sampling
+        self.times = 0
+
+    def step(self, times: int = 1) -> None:
+        """Charge every record for `times` more runs; before they happen. More than planned: `InputError`."""
+        count = errors.whole("times", times, least=1)
+        if self.times + count > self.planned:
+            raise InputError(f"Expected at most planned={self.planned} runs, got {count} more after {self.times}.")
+        self.times += count
+
+    def epsilon(self, delta: float) -> Array:
+        """ε at δ of each record for the runs so far; 0 before the first."""
+        delta = errors.probability("delta", delta)
+        if self.times == 0:
+            return np.zeros(len(self.costs))
+        so_far = convert.epsilon_per_order(self.times * self.costs, self.orders, delta, self.conversion)
+        if self.conversion == "hockey-stick":
+            return np.asarray(np.maximum(so_far.min(axis=1), 0))
+        in_all = convert.epsilon_per_order(self.planned * self.costs, self.orders, delta, "tail")
+        return np.asarray(np.take_along_axis(so_far, in_all.argmin(axis=1)[:, None], axis=1)[:, 0])
+
+    def guarantee(self, delta: float, record: int | None = None) -> Guarantee:
+        """The promise to one record, or to the worst off."""
+        epsilons = self.epsilon(delta)
+        place = int(np.argmax(epsilons)) if record is None else errors.whole("record", record, least=0)
+        if place >= len(epsilons):
+            raise errors.refuse("record", record, f"to be below {len(epsilons)}")
+        return Guarantee(notion="per-instance", epsilon=float(epsilons[place]), delta=delta, **self._print(delta))
+
+    def state(self) -> dict[str, Any]:
+        """Everything, as plain values and arrays."""
+        return {
+            "kind": KIND,
+            "version": VERSION,
+            "cost": self.costs,
+            "orders": self.orders,
+            "planned": self.planned,
+            "conversion": self.conversion,
+            "sampling": self.sampling,
+            "times": self.times,
+        }
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> RepeatedRelease:
+        """The accountant that `state` describes. Another kind or version, or malformed: `InputError`."""
+        names = {"cost", "orders", "planned", "conversion", "sampling", "times"}
+        states.check(state, KIND, VERSION, names)
+        with states.reading():
+            self = cls(**{name: state[name] for name in names - {"times"}})
+            self.times = errors.whole("times", state["times"], least=0, most=self.planned)
+        return self
+
+    def _print(self, delta: float) -> dict[str, Any]:
+        return {
+            "strength": "strong" if self.conversion == "tail" else "weak",
+            "ex_post": True,
+            "sensitive": True,
+            "sampling": self.sampling,
+            "assumptions": (_HOW[self.conversion],),
+            "delta_split": {self.conversion: delta},
+        }
+
+
+class RepeatedWitnesses:
+    """The same for people like those in the data: witnesses by orientation, "absent" and "present" (C1, H5).
+
+    `coverage` and `failure` as for `BayesianAccountant`. Bad input: no witnesses, or too few for the coverage.
+    """
+
+    def __init__(self, sides: Mapping[str, RepeatedRelease], *, coverage: float, failure: float) -> None:
+        self.sides = {errors.one_of("orientation", name, ("absent", "present")): one for name, one in sides.items()}
+        if not sides:
+            raise InputError("Expected witnesses of at least one orientation, got none.")
+        self.coverage, self.failure = errors.probability("coverage", coverage), errors.probability("failure", failure)
+        counts = {name: len(one.costs) for name, one in self.sides.items()}
+        coverages.check_support(counts, self.coverage, self.failure / len(counts))
+
+    def step(self, times: int = 1) -> None:
+        """Charge all witnesses."""
+        for side in self.sides.values():
+            side.step(times)
+
+    def guarantee(self, delta: float) -> Guarantee:
+        """For a share `coverage` of people, with confidence 1 − failure; the larger of the orientations."""
+        first = next(iter(self.sides.values()))
+        losses = {name: side.epsilon(delta) for name, side in self.sides.items()}
+        details = first._print(delta)
+        missing = {"absent": "members", "present": "outsiders"}
+        one_sided = [missing[name] for name in self.sides] if len(self.sides) == 1 else []
+        details["assumptions"] += (
+            _WITNESSES,
+            *(f"Nothing is said about {who}: none were given as witnesses (C1, H5)." for who in one_sided),
+        )
+        return Guarantee(
+            notion="bdp",
+            epsilon=coverages.covered(losses, self.coverage, self.failure),
+            delta=delta,
+            coverage=self.coverage,
+            failure=self.failure,
+            orientation="both" if len(self.sides) == 2 else next(iter(self.sides)),  # type: ignore[arg-type]
+            **details,
+        )
+
+    def curve(self, delta: float) -> Curve:
+        """Coverage → ε for the whole population at once (H12)."""
+        losses = {name: side.epsilon(delta) for name, side in self.sides.items()}
+        return coverages.curve(losses, delta, self.failure, math.inf)
+
+    def state(self) -> dict[str, Any]:
+        """Everything, as plain values and arrays."""
+        sides = {name: side.state() for name, side in self.sides.items()}
+        return {"sides": sides, "coverage": self.coverage, "failure": self.failure}

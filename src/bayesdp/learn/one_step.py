@@ -1,0 +1,72 @@
+"""S1's own accounting of variational inference, as printed: **unsound** (ERR 8), for comparison only (SPEC C17, B7).
+
+    c_t(λ) = log Ê_x exp(λ D_{λ+1}),    D between q(·; θ_t) and q(·; θ_t + one step with x),    total = Σ_t c_t + n·c_T
+
+At every step each audit record's update is taken from the run's own θ_{t−1}, sampled with rate q (B7, both directions),
+averaged by Student-t at γ = 1e-15 (ERR 4) and multiplied over steps (ERR 1). What x did to θ_{t−1} before is forgotten.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from bayesdp.accountant import BayesianAccountant
+from bayesdp.divergence import gaussian, subsampled
+from bayesdp.errors import Array
+from bayesdp.guarantee import Guarantee
+
+ORDERS = np.arange(2.0, 34.0)
+"""λ = 1 … 32, as in S1."""
+
+FAILURE = 1e-15
+UNSOUND = (
+    "UNSOUND: S1's one-step recipe compares updates from a common state and forgets what the record did to it in "
+    "earlier steps (ERR 8)."
+)
+
+
+class OneStep:
+    """The account after training; `step` adds a released sample at the cost of the last step.
+
+    `mean`, `variance`: (steps, 1 + witnesses, d), the run in row 0.
+    """
+
+    def __init__(self, mean: Array, variance: Array, sampling_rate: float, samples: int) -> None:
+        self.rate = sampling_rate
+        self.accountant = BayesianAccountant(
+            "product", "student-t", orders=ORDERS, total_steps=len(mean) + samples, failure=FAILURE
+        )
+        for m, v in zip(mean, variance, strict=True):
+            self.last = step_cost(m[0], v[0], m[1:], v[1:], sampling_rate)
+            self.step()
+
+    def step(self, times: int = 1) -> None:
+        """Charge `times` more samples."""
+        self.accountant.step(cost=self.last, sampling_rate=self.rate, steps=times)
+
+    def guarantee(self, delta: float) -> Guarantee:
+        """The paper's joint statement, labelled."""
+        printed = self.accountant.guarantee(delta)
+        return dataclasses.replace(printed, assumptions=(UNSOUND, *printed.assumptions))
+
+    def state(self) -> dict[str, Any]:
+        """The accountant's state."""
+        return self.accountant.state()
+
+
+def step_cost(mean: Array, variance: Array, means: Array, variances: Array, sampling_rate: float) -> Array:
+    """The larger direction of B7 between N(mean, variance) and its mixture with each of (means, variances)."""
+    there = subsampled.remove_cost(
+        lambda orders: gaussian.unequal_cost(means, variances, mean, variance, orders),
+        ORDERS,
+        sampling_rate=sampling_rate,
+    )
+    back = subsampled.add_cost(
+        lambda orders: gaussian.unequal_cost(mean, variance, means, variances, orders),
+        ORDERS,
+        sampling_rate=sampling_rate,
+    )
+    return np.maximum(there, back)

@@ -1,0 +1,108 @@
+"""What a posterior says of new records: averages over draws of z, and the probit-scaled form for yes/no outcomes.
+
+    Monte Carlo        E[y | x] ≈ (1/S) Σ_s E[y | x, z_s]
+    probit-scaled      P(y=1 | x) ≈ sigmoid(m / sqrt(1 + π v/8)),   m = f(μ),  v = ∇f(μ)ᵀ Σ ∇f(μ)    (D11)
+    log predictive     log (1/S) Σ_s p(x_n | z_s) for each record n                                  (D12, second form)
+
+f is the logit of a yes/no outcome as a function of z; for a logistic regression it is linear and v = xᵀ Σ x.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from bayesdp.errors import InputError
+from bayesdp.learn.probabilistic import Data, Probabilistic
+
+
+def monte_carlo(model: Probabilistic, draws: jax.Array, inputs: Data) -> Any:
+    """The mean outcome of each record of `inputs`, averaged over `draws` (S, d); class probabilities for categories.
+
+    One array where the model observes one site, else {site: array}. `inputs` are what the model is called with when
+    nothing is observed, such as `x` or `(x,)`.
+    """
+
+    def one(z: jax.Array) -> dict[str, jax.Array]:
+        return {name: _expected(name, law) for name, law in _laws(model, z, inputs).items()}
+
+    def add(total: Any, z: jax.Array) -> tuple[Any, None]:
+        return jax.tree.map(jnp.add, total, one(z)), None
+
+    zero = jax.tree.map(lambda part: jnp.zeros(part.shape), jax.eval_shape(one, draws[0]))
+    total, _ = jax.jit(lambda zs: jax.lax.scan(add, zero, zs))(draws)
+    return _single({name: part / len(draws) for name, part in total.items()})
+
+
+def probit_scaled(model: Probabilistic, mean: jax.Array, factor: jax.Array, inputs: Data) -> Any:
+    """P(y = 1) of each record of `inputs` under z ~ N(mean, factor factorᵀ), for yes/no outcomes."""
+
+    def logits(z: jax.Array) -> dict[str, jax.Array]:
+        return {name: _logit(name, law) for name, law in _laws(model, z, inputs).items()}
+
+    def scaled(mean: jax.Array, factor: jax.Array) -> dict[str, jax.Array]:
+        middle, slopes = logits(mean), jax.jacobian(logits)(mean)
+        variance = {name: jnp.sum((slope @ factor) ** 2, axis=-1) for name, slope in slopes.items()}
+        return {name: jax.nn.sigmoid(m / jnp.sqrt(1 + math.pi * variance[name] / 8)) for name, m in middle.items()}
+
+    return _single(jax.jit(scaled)(mean, factor))
+
+
+def log_predictive(model: Probabilistic, draws: jax.Array, data: Data) -> jax.Array:
+    """For each record n of `data`, outcome included: log (1/S) Σ_s p(x_n | z_s)."""
+
+    def one(record: Any) -> jax.Array:
+        values = jax.lax.map(lambda z: model.log_likelihood(z, record), draws)
+        return jax.nn.logsumexp(values) - math.log(len(draws))
+
+    result: jax.Array = jax.jit(jax.vmap(one))(jax.tree.map(jnp.asarray, data))
+    return result
+
+
+def _laws(model: Probabilistic, z: jax.Array, inputs: Data) -> dict[str, Any]:
+    if model.outcomes is None:
+        raise InputError(
+            "Expected a NumPyro model without local latent variables to predict outcomes, got another. "
+            "Use sample(n) and your own function of the parameters."
+        )
+    try:
+        return model.outcomes(z, inputs)
+    except TypeError as problem:
+        raise InputError(f"Expected the model to run without outcomes (y=None): {problem}") from problem
+
+
+def _expected(name: str, law: Any) -> jax.Array:
+    from numpyro import distributions as dist
+
+    base = _base(law)
+    if isinstance(base, dist.CategoricalLogits | dist.CategoricalProbs):
+        return jnp.broadcast_to(base.probs, law.batch_shape + base.probs.shape[-1:])
+    try:
+        return jnp.asarray(law.mean)
+    except (AttributeError, NotImplementedError):
+        raise InputError(f"Expected outcomes with a mean, got site {name!r} of {type(base).__name__}.") from None
+
+
+def _logit(name: str, law: Any) -> jax.Array:
+    from numpyro import distributions as dist
+
+    base = _base(law)
+    if not isinstance(base, dist.BernoulliLogits | dist.BernoulliProbs):
+        raise InputError(
+            f"Expected yes/no outcomes (Bernoulli) for the probit-scaled form, got site {name!r} of "
+            f'{type(base).__name__}. Use method="monte-carlo".'
+        )
+    return jnp.broadcast_to(base.logits, law.batch_shape)
+
+
+def _base(law: Any) -> Any:
+    while hasattr(law, "base_dist"):
+        law = law.base_dist
+    return law
+
+
+def _single(parts: dict[str, jax.Array]) -> Any:
+    return next(iter(parts.values())) if len(parts) == 1 else parts
