@@ -170,6 +170,25 @@ def test_saving_writes_the_folder_that_design_names(digits, plan, tmp_path):
     assert {"plan.json", "params.npz", "accountants.json", "report.json", "report.html"} <= names
 
 
+def test_the_report_shows_every_witness_and_what_it_was_told(digits, plan):
+    watch = tuple(part[:3] for part in digits.data)
+    run = plan.fit(
+        digits.loss, digits.params, digits.data, audit=digits.audit, members=100, watch=watch, seed=0,
+        evaluate=lambda params: {"test accuracy": digits.accuracy(params)},
+    )  # fmt: skip
+    correct = np.arange(503) % 2 == 0
+    report = run.to_report(correct=correct, optimizer="SGD", evaluated_on="other digits", metrics={"a": 1.0})
+    assert report.records.correct == tuple(correct)
+    assert report.records.epsilon == tuple(run.losses())
+    assert max(report.records.epsilon[-3:]) == run.guarantees[2].epsilon
+    outside = run.tallies.alike.witnesses["absent"].epsilon_and_limit(1e-5, limit=run.tallies.limit())[0]
+    assert report.records.epsilon[:400] == tuple(outside)
+    assert (report.settings.optimizer, report.progress.data) == ("SGD", "other digits")
+    assert report.settings.other["witnesses outside of the data"] == 400
+    with pytest.raises(InputError, match="correct"):
+        run.to_report(correct=correct[:-1])
+
+
 @pytest.mark.parametrize("schedule", [((0.5, 1.0),), [1.0, 2.0], "other", ((1.0, -1.0),)])
 def test_bad_schedules_are_named(schedule):
     with pytest.raises(InputError, match="noise_schedule"):
