@@ -58,7 +58,7 @@ class Run:
         return None if self.tallies.alike is None else self.tallies.alike.curve(self.plan.delta, self.tallies.limit())
 
     def losses(self) -> Array:
-        """Per-instance ε of each witness at the plan's δ: those of `audit`, the members, those of `watch`. Sensitive."""
+        """Per-instance ε of each witness at the plan's δ: of `audit`, the members, `watch`. Sensitive."""
         sides = [] if self.tallies.alike is None else [*self.tallies.alike.witnesses.items()]
         known = [side for _, side in sorted(sides)]  # "absent" before "present"
         if self.tallies.watched is not None:

@@ -112,7 +112,8 @@ class SGD:
     @property
     def noise(self) -> Array:
         """z_t = noise / sensitivity at every step; the absolute s_t without clipping."""
-        level = self.noise_multiplier if self.bounded else self.noise_std
+        # Without clipping the multiplier is None or 0, which asks for plain SGD.
+        level = self.noise_multiplier if self.bounded or self.noise_std is None else self.noise_std
         if level is None:
             raise InputError(
                 "Expected noise_multiplier to be given or set by calibrate(epsilon=…), got None."
