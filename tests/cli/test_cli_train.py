@@ -78,7 +78,7 @@ def test_everything_is_stated_before_and_after(cli, table, tmp_path):
         "people: 162 records to train on, 30 held out as outsiders, 48 to test on; 5 features, 2 classes.",
         "Model mlp, 2,050 parameters; SGD, momentum 0.9, learning rate",
         "Plan: 6 steps, each with a record's chance of 0.5; clip norm 1.5, noise multiplier",
-        "more noise in the first tenth, for DP ε ≤ 3 at δ = 0.001.",
+        "more noise in the first steps, for DP ε ≤ 3 at δ = 0.001.",
         "Public: The number of training records, N = 162, is public.",
         "Public: Means and scales of 'age', 'hours', taken from the 192 training records, are declared public.",
         "NOT PRIVATE",

@@ -49,8 +49,10 @@ def test_without_noise_or_clipping_it_is_plain_sgd(digits):
 
 
 def test_any_loss_gives_the_numbers_of_the_fast_path(digits, plan):
-    fast = plan.fit(digits.loss, digits.params, digits.data, audit=digits.audit, members=50, seed=3)
-    plain = plan.fit(lambda p, e: digits.loss(p, e), digits.params, digits.data, audit=digits.audit, members=50, seed=3)
+    fast = plan.fit(digits.loss, digits.params, digits.data, audit=digits.audit, members=300, seed=3)
+    plain = plan.fit(
+        lambda p, e: digits.loss(p, e), digits.params, digits.data, audit=digits.audit, members=300, seed=3
+    )
     for one, other in zip(jax.tree.leaves(fast.params), jax.tree.leaves(plain.params), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-4)
     np.testing.assert_allclose(fast.instance.epsilon(1e-5), plain.instance.epsilon(1e-5), rtol=1e-3)
@@ -72,9 +74,9 @@ def test_witnesses_are_charged_their_own_norms(digits):
 
 
 def test_a_seed_reproduces_the_run_and_is_admitted(digits, plan, tmp_path):
-    one = plan.fit(digits.loss, digits.params, digits.data, members=20, seed=5)
-    two = plan.fit(digits.loss, digits.params, digits.data, members=20, seed=5)
-    free = plan.fit(digits.loss, digits.params, digits.data, members=20)
+    one = plan.fit(digits.loss, digits.params, digits.data, members=40, seed=5)
+    two = plan.fit(digits.loss, digits.params, digits.data, members=40, seed=5)
+    free = plan.fit(digits.loss, digits.params, digits.data, members=40)
     assert leaves_equal(one.params, two.params)
     assert not leaves_equal(one.params, free.params)
     assert (one.seeded, free.seeded) == (True, False)
@@ -87,7 +89,7 @@ class Interruption(Exception):
 
 @pytest.mark.parametrize("look", [1, 2])
 def test_resuming_gives_what_was_interrupted(digits, plan, tmp_path, look):
-    given = {"audit": digits.audit, "members": 40, "seed": 1}
+    given = {"audit": digits.audit, "members": 300, "seed": 1}
     whole = plan.fit(digits.loss, digits.params, digits.data, **given)
     seen = []
 
@@ -112,7 +114,7 @@ def test_resuming_refuses_another_plan_and_other_data(digits, plan, tmp_path):
         raise Interruption
 
     with pytest.raises(Interruption):
-        plan.fit(digits.loss, digits.params, digits.data, members=5, seed=1, folder=tmp_path, progress=stop)
+        plan.fit(digits.loss, digits.params, digits.data, members=40, seed=1, folder=tmp_path, progress=stop)
     other = dataclasses.replace(plan, noise_multiplier=1.0)
     with pytest.raises(InputError, match="same plan"):
         other.resume(tmp_path, digits.loss, digits.params, digits.data)
@@ -120,7 +122,7 @@ def test_resuming_refuses_another_plan_and_other_data(digits, plan, tmp_path):
     with pytest.raises(InputError, match="same data"):
         plan.resume(tmp_path, digits.loss, digits.params, changed)
     with pytest.raises(InputError, match="another folder"):
-        other.fit(digits.loss, digits.params, digits.data, members=5, seed=1, folder=tmp_path)
+        other.fit(digits.loss, digits.params, digits.data, members=40, seed=1, folder=tmp_path)
 
 
 def test_calibration_does_not_overshoot_with_a_schedule():
@@ -155,7 +157,7 @@ def test_without_clipping_dp_is_infinite_and_the_others_are_tallied(digits):
 
 def test_clip_schedule_changes_noise_and_distances_together(digits, plan):
     scheduled = dataclasses.replace(plan, clip_schedule=((0.5, 1.0), (0.5, 0.5)))
-    run = scheduled.fit(digits.loss, digits.params, digits.data, audit=digits.audit, members=100, seed=0)
+    run = scheduled.fit(digits.loss, digits.params, digits.data, audit=digits.audit, members=300, seed=0)
     assert (
         run.guarantees[0].epsilon
         == plan.fit(digits.loss, digits.params, digits.data, members=0, seed=0).guarantees[0].epsilon
@@ -164,7 +166,7 @@ def test_clip_schedule_changes_noise_and_distances_together(digits, plan):
 
 
 def test_saving_writes_the_folder_that_design_names(digits, plan, tmp_path):
-    run = plan.fit(digits.loss, digits.params, digits.data, audit=digits.audit, members=100, seed=0)
+    run = plan.fit(digits.loss, digits.params, digits.data, audit=digits.audit, members=300, seed=0)
     run.save(tmp_path / "run")
     names = {p.name for p in (tmp_path / "run").iterdir()}
     assert {"plan.json", "params.npz", "accountants.json", "report.json", "report.html"} <= names
@@ -173,7 +175,7 @@ def test_saving_writes_the_folder_that_design_names(digits, plan, tmp_path):
 def test_the_report_shows_every_witness_and_what_it_was_told(digits, plan):
     watch = tuple(part[:3] for part in digits.data)
     run = plan.fit(
-        digits.loss, digits.params, digits.data, audit=digits.audit, members=100, watch=watch, seed=0,
+        digits.loss, digits.params, digits.data, audit=digits.audit, members=300, watch=watch, seed=0,
         evaluate=lambda params: {"test accuracy": digits.accuracy(params)},
     )  # fmt: skip
     correct = np.arange(503) % 2 == 0

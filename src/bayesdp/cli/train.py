@@ -202,7 +202,7 @@ def _noise_in_words(job: Job) -> str:
         else f"clip norm {job.clip_norm:g}, noise multiplier {noise:.4g}"
     )
     aim = f", for DP ε ≤ {job.epsilon:g} at δ = {job.delta:g}" if job.epsilon is not None else f", δ = {job.delta:g}"
-    shape = ", more noise in the first tenth" if job.noise_schedule == "typical" else ""
+    shape = ", more noise in the first steps" if job.noise_schedule == "typical" else ""
     return f"Plan: {job.steps} steps, each with a record's chance of {rate:.4g}; {clipped}{shape}{aim}."
 
 

@@ -26,6 +26,7 @@ MODULES = {
     "bdp-cifar10": "bayesdp.experiments.bdp_cifar10",
     "bdp-leak": "bayesdp.experiments.bdp_leak",
     "bdp-table1": "bayesdp.experiments.bdp_table1",
+    "mnist-scattering": "bayesdp.experiments.mnist_scattering",
 }
 """Name on the command line → module."""
 
