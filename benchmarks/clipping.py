@@ -127,8 +127,8 @@ def compare(network: str, title: str, against_opacus: float, against_jax_privacy
         ),
         (f"JAX not private {plain.times['plain'] / books:.2f} (at least 1)", plain.times["plain"] >= books),
         (
-            f"a witness costs {norms:.2f} of a training example (at most 0.8), {ours.times['norms'] / books:.2f} of its "
-            "part of the bare clipped sum",
+            f"a witness costs {norms:.2f} of a training example (at most 0.8), "
+            f"{ours.times['norms'] / books:.2f} of its part of the bare clipped sum",
             norms <= 0.8,
         ),
         (
