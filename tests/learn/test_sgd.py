@@ -187,7 +187,7 @@ def test_the_report_shows_every_witness_and_what_it_was_told(digits, plan):
         digits.loss, digits.params, digits.data, audit=digits.audit, members=300, watch=watch, seed=0,
         evaluate=lambda params: {"test accuracy": digits.accuracy(params)},
     )  # fmt: skip
-    correct = np.arange(503) % 2 == 0
+    correct = np.arange(703) % 2 == 0
     report = run.to_report(correct=correct, optimizer="SGD", evaluated_on="other digits", metrics={"a": 1.0})
     assert report.records.correct == tuple(correct)
     assert report.records.epsilon == tuple(run.losses())
