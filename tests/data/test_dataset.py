@@ -50,6 +50,25 @@ def test_split_is_random_and_repeatable():
     assert times.max() < 75
 
 
+def test_places_stay_with_their_records():
+    """Where a record stands in its source is known whatever was split off since."""
+    rest, _ = small().split(audit=20, seed=3)
+    assert np.array_equal(rest.places[:30], rest.x[:, 0] / 2)
+    assert rest.places[30:].tolist() == [50, 51, 52]
+    shuffled = small(places=np.arange(53)[::-1])
+    fewer = shuffled.subset(12, 0).split(audit=2, seed=0)[0]
+    assert np.array_equal(fewer.places[:10], 52 - fewer.x[:, 0] / 2)
+    with pytest.raises(InputError, match="places with one number for each record"):
+        small(places=np.arange(50))
+
+
+def test_own_files_know_their_places(tmp_path):
+    lines = [f"{row},{'yes' if row % 3 else 'no'}" for row in range(40)]
+    (tmp_path / "own.csv").write_text("\n".join(["row,odd", *lines]))
+    loaded = data.load(tmp_path / "own.csv", target="odd", scale="none")
+    assert np.array_equal(np.concatenate([loaded.x, loaded.x_test])[:, 0], loaded.places)
+
+
 def test_the_sentence_on_the_number_of_records_follows_them():
     whole = small(1200)
     assert whole.public == ("The number of training records, N = 1,200, is public.", "Something is public.")

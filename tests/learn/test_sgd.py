@@ -32,6 +32,15 @@ def test_it_learns_and_keeps_three_tallies(digits, plan):
     assert float(run.curve().at(0.5)) <= run.guarantees[1].epsilon
 
 
+def test_looks_never_show_more_than_the_whole_plan_costs(digits, plan):
+    exact = dataclasses.replace(plan, engine="pld").calibrate(epsilon=2.0)
+    run = exact.fit(digits.loss, digits.params, digits.data, audit=digits.audit, members=300, seed=0)
+    shown = [look.dp for look in run.looks]
+    assert shown == sorted(shown)
+    assert shown[-1] == run.guarantees[0].epsilon
+    assert run.looks[-1].bdp == run.guarantees[1].epsilon
+
+
 def test_without_noise_or_clipping_it_is_plain_sgd(digits):
     plan = SGD(clip_norm=1e6, sampling_rate=1.0, steps=5, optimizer=optax.sgd(0.5), noise_multiplier=0.0, engine="rdp")
     run = plan.fit(digits.loss, digits.params, digits.data, members=0, seed=0)
@@ -49,8 +58,10 @@ def test_without_noise_or_clipping_it_is_plain_sgd(digits):
 
 
 def test_any_loss_gives_the_numbers_of_the_fast_path(digits, plan):
-    fast = plan.fit(digits.loss, digits.params, digits.data, audit=digits.audit, members=50, seed=3)
-    plain = plan.fit(lambda p, e: digits.loss(p, e), digits.params, digits.data, audit=digits.audit, members=50, seed=3)
+    fast = plan.fit(digits.loss, digits.params, digits.data, audit=digits.audit, members=300, seed=3)
+    plain = plan.fit(
+        lambda p, e: digits.loss(p, e), digits.params, digits.data, audit=digits.audit, members=300, seed=3
+    )
     for one, other in zip(jax.tree.leaves(fast.params), jax.tree.leaves(plain.params), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-4)
     np.testing.assert_allclose(fast.instance.epsilon(1e-5), plain.instance.epsilon(1e-5), rtol=1e-3)
@@ -72,9 +83,9 @@ def test_witnesses_are_charged_their_own_norms(digits):
 
 
 def test_a_seed_reproduces_the_run_and_is_admitted(digits, plan, tmp_path):
-    one = plan.fit(digits.loss, digits.params, digits.data, members=20, seed=5)
-    two = plan.fit(digits.loss, digits.params, digits.data, members=20, seed=5)
-    free = plan.fit(digits.loss, digits.params, digits.data, members=20)
+    one = plan.fit(digits.loss, digits.params, digits.data, members=40, seed=5)
+    two = plan.fit(digits.loss, digits.params, digits.data, members=40, seed=5)
+    free = plan.fit(digits.loss, digits.params, digits.data, members=40)
     assert leaves_equal(one.params, two.params)
     assert not leaves_equal(one.params, free.params)
     assert (one.seeded, free.seeded) == (True, False)
@@ -87,7 +98,7 @@ class Interruption(Exception):
 
 @pytest.mark.parametrize("look", [1, 2])
 def test_resuming_gives_what_was_interrupted(digits, plan, tmp_path, look):
-    given = {"audit": digits.audit, "members": 40, "seed": 1}
+    given = {"audit": digits.audit, "members": 300, "seed": 1}
     whole = plan.fit(digits.loss, digits.params, digits.data, **given)
     seen = []
 
@@ -112,7 +123,7 @@ def test_resuming_refuses_another_plan_and_other_data(digits, plan, tmp_path):
         raise Interruption
 
     with pytest.raises(Interruption):
-        plan.fit(digits.loss, digits.params, digits.data, members=5, seed=1, folder=tmp_path, progress=stop)
+        plan.fit(digits.loss, digits.params, digits.data, members=40, seed=1, folder=tmp_path, progress=stop)
     other = dataclasses.replace(plan, noise_multiplier=1.0)
     with pytest.raises(InputError, match="same plan"):
         other.resume(tmp_path, digits.loss, digits.params, digits.data)
@@ -120,7 +131,7 @@ def test_resuming_refuses_another_plan_and_other_data(digits, plan, tmp_path):
     with pytest.raises(InputError, match="same data"):
         plan.resume(tmp_path, digits.loss, digits.params, changed)
     with pytest.raises(InputError, match="another folder"):
-        other.fit(digits.loss, digits.params, digits.data, members=5, seed=1, folder=tmp_path)
+        other.fit(digits.loss, digits.params, digits.data, members=40, seed=1, folder=tmp_path)
 
 
 def test_calibration_does_not_overshoot_with_a_schedule():
@@ -130,7 +141,7 @@ def test_calibration_does_not_overshoot_with_a_schedule():
     for z, count in zip(*np.unique(plan.noise, return_counts=True), strict=True):
         accountant.step(noise_multiplier=float(z), sampling_rate=0.05, steps=int(count))
     assert 1.9 < accountant.epsilon(1e-5) <= 2.0
-    np.testing.assert_allclose(plan.noise[:10], 2 * plan.noise[-1])
+    np.testing.assert_allclose(plan.noise[:5], 6 ** (15 / 16) * plan.noise[-1])
 
 
 def test_a_budget_stops_the_run_before_it_is_passed(digits, plan):
@@ -155,7 +166,7 @@ def test_without_clipping_dp_is_infinite_and_the_others_are_tallied(digits):
 
 def test_clip_schedule_changes_noise_and_distances_together(digits, plan):
     scheduled = dataclasses.replace(plan, clip_schedule=((0.5, 1.0), (0.5, 0.5)))
-    run = scheduled.fit(digits.loss, digits.params, digits.data, audit=digits.audit, members=100, seed=0)
+    run = scheduled.fit(digits.loss, digits.params, digits.data, audit=digits.audit, members=300, seed=0)
     assert (
         run.guarantees[0].epsilon
         == plan.fit(digits.loss, digits.params, digits.data, members=0, seed=0).guarantees[0].epsilon
@@ -164,10 +175,29 @@ def test_clip_schedule_changes_noise_and_distances_together(digits, plan):
 
 
 def test_saving_writes_the_folder_that_design_names(digits, plan, tmp_path):
-    run = plan.fit(digits.loss, digits.params, digits.data, audit=digits.audit, members=100, seed=0)
+    run = plan.fit(digits.loss, digits.params, digits.data, audit=digits.audit, members=300, seed=0)
     run.save(tmp_path / "run")
     names = {p.name for p in (tmp_path / "run").iterdir()}
     assert {"plan.json", "params.npz", "accountants.json", "report.json", "report.html"} <= names
+
+
+def test_the_report_shows_every_witness_and_what_it_was_told(digits, plan):
+    watch = tuple(part[:3] for part in digits.data)
+    run = plan.fit(
+        digits.loss, digits.params, digits.data, audit=digits.audit, members=300, watch=watch, seed=0,
+        evaluate=lambda params: {"test accuracy": digits.accuracy(params)},
+    )  # fmt: skip
+    correct = np.arange(703) % 2 == 0
+    report = run.to_report(correct=correct, optimizer="SGD", evaluated_on="other digits", metrics={"a": 1.0})
+    assert report.records.correct == tuple(correct)
+    assert report.records.epsilon == tuple(run.losses())
+    assert max(report.records.epsilon[-3:]) == run.guarantees[2].epsilon
+    outside = run.tallies.alike.witnesses["absent"].epsilon_and_limit(1e-5, limit=run.tallies.limit())[0]
+    assert report.records.epsilon[:400] == tuple(outside)
+    assert (report.settings.optimizer, report.progress.data) == ("SGD", "other digits")
+    assert report.settings.other["witnesses outside of the data"] == 400
+    with pytest.raises(InputError, match="correct"):
+        run.to_report(correct=correct[:-1])
 
 
 @pytest.mark.parametrize("schedule", [((0.5, 1.0),), [1.0, 2.0], "other", ((1.0, -1.0),)])

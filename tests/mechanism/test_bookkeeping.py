@@ -46,7 +46,6 @@ MODELS = {
         (3, 3, 8),
     ),
 }
-RULES = [0.5, None, "per layer", Automatic(0.7, 0.05)]
 
 
 def cross_entropy(logits, y):
@@ -69,8 +68,12 @@ def problem(name):
     )
 
 
-def norms_for(rule, params):
-    return tuple(0.1 * (i + 1) for i in range(len(params))) if rule == "per layer" else rule
+def layer_norms(params):
+    return tuple(0.1 * (i + 1) for i in range(len(params)))
+
+
+def leaf_norms(params):
+    return tuple({"bias": 0.05 * (i + 1), "kernel": 0.2} for i in range(len(params)))
 
 
 def close(ours, wanted, tolerance=1e-5):
@@ -87,8 +90,9 @@ def clipped_by_hand(gradients, mask, rule, subset):
     squares = np.array([np.sum(leaf**2, axis=tuple(range(1, leaf.ndim))) for leaf in leaves])
     size = np.sqrt(squares.sum(0))
     if isinstance(rule, tuple):  # two leaves, bias and kernel, in each layer
-        layers = np.sqrt(squares[0::2] + squares[1::2])
-        factors = np.repeat(1 / np.maximum(1, layers / np.array(rule)[:, None]), 2, axis=0)
+        own = np.array(jax.tree.leaves(rule))[:, None]
+        sizes = np.sqrt(squares if len(own) == len(leaves) else squares[0::2] + squares[1::2])
+        factors = np.repeat(1 / np.maximum(1, sizes / own), len(leaves) // len(own), axis=0)
     elif isinstance(rule, Automatic):
         factors = np.tile(rule.norm / (size + rule.gamma), (len(leaves), 1))
     else:
@@ -101,51 +105,56 @@ def clipped_by_hand(gradients, mask, rule, subset):
 def test_the_books_give_the_numbers_of_record_by_record(name):
     loss, params, examples, mask = problem(name)
     subset = random_subset(jax.random.key(5), params, 0.3)
-    cases = [(0.5, None), (norms_for("per layer", params), subset)]
+    cases = [(0.5, None), (layer_norms(params), subset)]
     if name == "lenet":
-        cases += [(None, None), (Automatic(0.7, 0.05), None)]
-    books = BookKeeping(loss, block=4)  # 11 records: the last block is padded
-    gradients = jax.jit(jax.vmap(jax.grad(loss), (None, 0)))(params, examples)
-    for clip_norm, chosen in cases:
-        total, norms = jax.jit(books.clip_sum)(params, examples, mask, clip_norm, chosen)
-        wanted, raw, clipped = clipped_by_hand(gradients, np.asarray(mask), clip_norm, chosen)
+        cases += [(None, None), (Automatic(0.7, 0.05), None), (leaf_norms(params), None)]
+
+    @jax.jit  # one program: what the cases share is compiled once
+    def everything(params, examples):
+        books = BookKeeping(loss, RECORDS)
+        sums = [books.clip_sum(params, examples, mask, *case) for case in cases]
+        return jax.vmap(jax.grad(loss), (None, 0))(params, examples), sums, books.norms(params, examples, mask, 0.5)
+
+    gradients, sums, alone = everything(params, examples)
+    for case, (total, norms) in zip(cases, sums, strict=True):
+        wanted, raw, clipped = clipped_by_hand(gradients, np.asarray(mask), *case)
         close(total, wanted)
         close(norms.raw, raw)
         close(norms.clipped, clipped)
-        if chosen is None:
-            close(jax.jit(books.norms)(params, examples, mask, clip_norm), norms)
+    close(alone, sums[0][1])
 
 
-@pytest.mark.parametrize("block", [11, None])
-def test_the_block_size_does_not_matter(block):
+@pytest.mark.parametrize("block", [4, None])  # 11 records: the last block of 4 is padded
+def test_the_block_size_does_not_matter_and_nobody_gives_nothing(block):
     loss, params, examples, mask = problem("lenet")
-    wanted = jax.jit(PerExample(loss, "vmap").clip_sum)(params, examples, mask, 0.5)
-    close(jax.jit(BookKeeping(loss, block).clip_sum)(params, examples, mask, 0.5), wanted)
+    clip_sum = jax.jit(lambda mask: BookKeeping(loss, block).clip_sum(params, examples, mask, 0.5))
+    gradients = jax.jit(jax.vmap(jax.grad(loss), (None, 0)))(params, examples)
+    total, norms = clip_sum(mask)
+    wanted, raw, clipped = clipped_by_hand(gradients, np.asarray(mask), 0.5, None)
+    for ours, theirs in ((total, wanted), (norms.raw, raw), (norms.clipped, clipped)):
+        close(ours, theirs)
+    assert all(not np.any(leaf) for leaf in jax.tree.leaves(clip_sum(jnp.zeros_like(mask))))
 
 
-def test_kernel_and_bias_may_have_norms_of_their_own():
+def test_matrix_products_keep_all_their_digits_on_every_platform():
     loss, params, examples, mask = problem("lenet")
-    clip_norm = tuple({"bias": 0.05 * (i + 1), "kernel": 0.2} for i in range(len(params)))
-    wanted = jax.jit(PerExample(loss, "vmap").clip_sum)(params, examples, mask, clip_norm)
-    close(jax.jit(BookKeeping(loss, 4).clip_sum)(params, examples, mask, clip_norm), wanted)
-
-
-@pytest.mark.parametrize("name", ["lenet"])
-def test_nobody_gives_nothing(name):
-    loss, params, examples, mask = problem(name)
-    total, norms = jax.jit(BookKeeping(loss, 4).clip_sum)(params, examples, jnp.zeros_like(mask), 0.5)
-    assert all(not np.any(leaf) for leaf in jax.tree.leaves((total, norms)))
+    for engine in (BookKeeping(loss, 4), PerExample(loss, "vmap")):
+        for work in (engine.clip_sum, engine.norms):
+            program = str(jax.make_jaxpr(lambda p, work=work: work(p, examples, mask, 0.5))(params))
+            products = program.count("dot_general[") + program.count("conv_general_dilated[")
+            assert products > 3
+            assert program.count("precision=(Precision.HIGHEST, Precision.HIGHEST)") == products
 
 
 @pytest.mark.parametrize("name", ["lenet", "few positions"])
 def test_a_record_that_is_not_finite_adds_nothing(name):
     loss, params, (x, y), mask = problem(name)
     loss = ModelLoss(Sequential(tuple(_without_tanh(loss.model.layers))), loss.example_loss)
-    rules = [norms_for(rule, params) for rule in RULES[1:3]]
+    rules = [None, layer_norms(params)]
 
     @jax.jit
     def sums(x, mask):
-        return [BookKeeping(loss, 4).clip_sum(params, (x, y), mask, rule) for rule in rules]
+        return [BookKeeping(loss, RECORDS).clip_sum(params, (x, y), mask, rule) for rule in rules]
 
     without = sums(x, mask.at[4].set(False))
     for bad in (np.nan, np.inf, 1e30):

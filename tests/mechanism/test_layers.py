@@ -6,7 +6,7 @@ from jax import lax
 
 from bayesdp import InputError
 from bayesdp.mechanism import Activation, AvgPool, Conv2D, Dense, Flatten, MaxPool, Sequential
-from bayesdp.mechanism.patches import convolve, patches, pull_back
+from bayesdp.mechanism.patches import channels_first, convolve, first, last, patches, pool, pull_back
 
 KEY = jax.random.key(0)
 
@@ -24,38 +24,51 @@ def direct_convolution(layer, kernel, x):
     return y
 
 
-@pytest.mark.parametrize(
-    ("padding", "kernel", "stride"), [("SAME", 3, 1), ("VALID", 4, 1), ("SAME", 4, 3), ("VALID", 3, 2), ("SAME", 2, 3)]
-)
 @pytest.mark.parametrize("channels", [3, 32])
-def test_convolutions_are_the_sum_of_the_definition_in_both_ways(padding, kernel, stride, channels):
-    layer = Conv2D(channels, kernel, stride, padding)
-    weights, shape = layer.init(KEY, (9, 8, 2))
-    weights = weights | {"bias": jnp.arange(float(channels))}
+def test_convolutions_are_the_sum_of_the_definition_in_both_ways(channels):
+    kinds = [("SAME", 3, 1), ("VALID", 4, 1), ("SAME", 4, 3), ("VALID", 3, 2), ("SAME", 2, 3)]
+    layers = [Conv2D(channels, kernel, stride, padding) for padding, kernel, stride in kinds]
     x = jax.random.normal(jax.random.key(1), (3, 9, 8, 2))
-    y = direct_convolution(layer, np.asarray(weights["kernel"]), np.asarray(x)) + np.arange(channels)
-    assert y.shape[1:] == shape
-    g = jax.random.normal(jax.random.key(2), y.shape)
+    given = []
+    for layer in layers:
+        weights, shape = layer.init(KEY, (9, 8, 2))
+        given.append((weights | {"bias": jnp.arange(float(channels))}, jax.random.normal(KEY, (3, *shape))))
 
     @jax.jit
-    def everything(x):
-        theirs, back = jax.vjp(lambda v: layer.apply(weights, v), x)
-        return theirs, convolve(layer, weights, x), back(g)[0], pull_back(layer, weights, g, x)
+    def everything(x, given):
+        results = []
+        for layer, (weights, g) in zip(layers, given, strict=True):
+            there, back = (first, last) if channels_first(layer) else (lambda v: v, lambda v: v)
+            theirs, pull = jax.vjp(lambda v, layer=layer, weights=weights: layer.apply(weights, v), x)
+            pulled = back(pull_back(layer, weights, there(g), there(x)))
+            results.append((theirs, back(convolve(layer, weights, there(x))), pull(g)[0], pulled))
+        return results
 
-    theirs, ours, back, pulled = everything(x)
-    assert np.allclose(theirs, y, atol=1e-4)
-    assert np.allclose(ours, y, atol=1e-4)
-    assert np.allclose(pulled, back, atol=1e-4)
-    assert patches(layer, x).shape == (3, shape[0] * shape[1], kernel**2 * 2)
+    for layer, (weights, g), (theirs, ours, back, pulled) in zip(layers, given, everything(x, given), strict=True):
+        y = direct_convolution(layer, np.asarray(weights["kernel"]), np.asarray(x)) + np.arange(channels)
+        assert y.shape == g.shape
+        assert np.allclose(theirs, y, atol=1e-4)
+        assert np.allclose(ours, y, atol=1e-4)
+        assert np.allclose(pulled, back, atol=1e-4)
+        assert patches(layer, first(x)).shape == (3, layer.kernel**2 * 2, g.shape[1] * g.shape[2])
 
 
 @pytest.mark.parametrize(("layer", "start", "reduce"), [(MaxPool(3), -jnp.inf, lax.max), (AvgPool(3), 0.0, lax.add)])
-def test_pooling_takes_windows_side_by_side(layer, start, reduce):
-    x = jax.random.normal(KEY, (2, 10, 7, 4))
+def test_pooling_takes_windows_side_by_side_wherever_the_channels_are(layer, start, reduce):
+    x, g = jax.random.normal(KEY, (2, 10, 7, 4)), jax.random.normal(jax.random.key(1), (2, 3, 2, 4))
     wanted = lax.reduce_window(x, start, reduce, (1, 3, 3, 1), (1, 3, 3, 1), "VALID")
     wanted = wanted / 9 if reduce is lax.add else wanted
     assert layer.init(KEY, (10, 7, 4))[1] == (3, 2, 4)
-    assert np.allclose(layer.apply(None, x), wanted, atol=1e-6)
+
+    @jax.jit
+    def both(x):
+        ways = [lambda v: layer.apply(None, v), lambda v: last(pool(layer, first(v)))]
+        return [(y, back(g)[0]) for y, back in (jax.vjp(way, x) for way in ways)]
+
+    (there, back), (in_front, back_in_front) = both(x)
+    assert np.allclose(there, wanted, atol=1e-6)
+    assert np.allclose(in_front, wanted, atol=1e-6)
+    assert np.allclose(back, back_in_front, atol=1e-6)
 
 
 def test_a_model_has_weights_for_the_layers_that_learn_and_its_outputs_have_the_last_shape():

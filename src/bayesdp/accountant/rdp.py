@@ -14,6 +14,7 @@ import logging
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -135,17 +136,24 @@ def _follow(at: Callable[[Array], Array], start: float, factor: float, snap: Cal
 
 
 def _borrowed(history: History, orders: Array) -> Array:
-    accountant = RdpAccountant(list(orders))
-    with _without_word_of_given_up_orders():
-        for run in history:
-            accountant.compose(event(run), run.steps)
+    divergences = sum(run.steps * _one_step(run.noise_multiplier, run.sampling_rate, tuple(orders)) for run in history)
     # A sum that rounds to just below zero is no credit.
-    costs: Array = np.maximum(accountant.rdp * (orders - 1), 0.0)
+    costs: Array = np.maximum(divergences * (orders - 1), 0.0)
     # Where its series did not converge dp-accounting says infinity; our integral has no such region.
     given_up = np.isinf(costs)
     if given_up.any():
         costs[given_up] = cost(history, "add-remove", orders[given_up])
     return costs
+
+
+@lru_cache(maxsize=32)
+def _one_step(noise_multiplier: float, sampling_rate: float, orders: tuple[float, ...]) -> Array:
+    """dp-accounting's D_α of one step. Kept, because a run is asked for its ε many times on its way."""
+    accountant = RdpAccountant(list(orders))
+    with _without_word_of_given_up_orders():
+        accountant.compose(event(Run(noise_multiplier, sampling_rate, 1)))
+    divergences: Array = np.asarray(accountant.rdp)
+    return divergences
 
 
 @contextmanager

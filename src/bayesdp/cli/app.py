@@ -14,8 +14,11 @@ from bayesdp import __version__
 from bayesdp.cli.account import account
 from bayesdp.cli.calibrate import calibrate
 from bayesdp.cli.demo import demo
+from bayesdp.cli.predict import predict
 from bayesdp.cli.refusal import one_line
+from bayesdp.cli.report import report
 from bayesdp.cli.reproduce import reproduce
+from bayesdp.cli.train import INTERRUPTED, resume, train
 from bayesdp.cli.worst_case import delta, epsilon
 from bayesdp.errors import InputError
 
@@ -25,6 +28,7 @@ _UsageError = cast(type[typer.BadParameter], typer.BadParameter.__base__)
 app = typer.Typer(name="bayesdp", add_completion=False, no_args_is_help=True, rich_markup_mode="rich")
 
 _PANELS: dict[str, list[Callable[..., None]]] = {
+    "Private training": [train, resume, report, predict],
     "Differential privacy of a plan": [epsilon, delta, calibrate],
     "Privacy of a run that happened": [account],
     "Look around": [demo, reproduce],
@@ -52,7 +56,7 @@ def _version(wanted: bool) -> None:
 
 
 _ABOUT = r"""
-    Say truthfully what training on people's data costs in privacy.
+    Train on people's data and say truthfully what that costs in privacy.
 
     Three answers for three audiences: to everybody, whatever the data ([bold]DP[/bold]); to people like those in the
     data ([bold]Bayesian DP[/bold]); and to one named record ([bold]per-instance DP[/bold]). Only the first may be
@@ -60,6 +64,7 @@ _ABOUT = r"""
 
     Start here:
       bayesdp demo
+      bayesdp train digits --epsilon 2 --delta 1e-5 --out run
       bayesdp epsilon --noise-multiplier 1.1 --sampling-rate 0.01 \
               --steps 1000 --delta 1e-5
       bayesdp calibrate --epsilon 2 --delta 1e-5 --sampling-rate 0.01 --steps 1000
@@ -99,6 +104,8 @@ def _run(arguments: Sequence[str] | None) -> int:
             return 2
     except InputError as problem:
         message = str(problem)
+    except (KeyboardInterrupt, typer.Abort):
+        return INTERRUPTED
     except BrokenPipeError:
         # The reader of a pipe, such as `head`, has seen enough; nothing may be flushed into it at exit.
         with contextlib.suppress(OSError):

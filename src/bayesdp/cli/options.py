@@ -18,7 +18,7 @@ _OUTPUT = "What comes out"
 Parser = Callable[[str], float] | None
 
 
-def _number(text: str) -> float:
+def number(text: str) -> float:
     """Any number, so that 1e4 steps can be typed; the library says which numbers it takes."""
     try:
         return float(text)
@@ -26,7 +26,7 @@ def _number(text: str) -> float:
         raise typer.BadParameter(f"{text!r} is not a number.") from None
 
 
-def _plan(name: str, metavar: str, text: str, parser: Parser = _number) -> Any:
+def _plan(name: str, metavar: str, text: str, parser: Parser = number) -> Any:
     return typer.Option(name, metavar=metavar, help=text, parser=parser, rich_help_panel=_PLAN)
 
 
@@ -38,7 +38,7 @@ def _witnesses(name: str, metavar: str | None, text: str) -> Any:
     return typer.Option(name, metavar=metavar, help=text, rich_help_panel=_WITNESSES)
 
 
-def _output(name: str, metavar: str, text: str, parser: Parser = None) -> Any:
+def output(name: str, metavar: str, text: str, parser: Parser = None) -> Any:
     return typer.Option(name, metavar=metavar, help=text, parser=parser, rich_help_panel=_OUTPUT)
 
 
@@ -113,13 +113,13 @@ Coverage = Annotated[
         "P",
         "Share of people that the Bayesian guarantee speaks for, fixed before looking, e.g. 0.9, which is taken "
         "if left out, or less where the records are too few.",
-        parser=_number,
+        parser=number,
     ),
 ]
 Failure = Annotated[
     float,
     _method(
-        "--failure", "F", "Chance that the share is wrong (audit-set) or one estimate is (holder, product).", _number
+        "--failure", "F", "Chance that the share is wrong (audit-set) or one estimate is (holder, product).", number
     ),
 ]
 Composition = Annotated[
@@ -166,14 +166,15 @@ Header = Annotated[
 
 # --- the output -------------------------------------------------------------------------------------------------
 
-Json = Annotated[bool, _output("--json", " ", "Print a JSON list of guarantees and nothing else.")]
+Json = Annotated[bool, output("--json", " ", "Print a JSON list of guarantees and nothing else.")]
 Curve = Annotated[
-    bool, _output("--curve", " ", "Also the Bayesian ε of several shares of people, valid together (audit-set).")
+    bool, output("--curve", " ", "Also the Bayesian ε of several shares of people, valid together (audit-set).")
 ]
-Top = Annotated[float | None, _output("--top", "N", "Also the N most exposed records, e.g. 5. Sensitive.", _number)]
-Seed = Annotated[float, _output("--seed", "S", "Seed of the random draws: the same seed, the same output.", _number)]
-Out = Annotated[Path, _output("--out", "FOLDER", "Where the files go; made if missing.")]
-Listing = Annotated[bool, _output("--list", " ", "List the figures and leave.")]
+Top = Annotated[float | None, output("--top", "N", "Also the N most exposed records, e.g. 5. Sensitive.", number)]
+Seed = Annotated[float, output("--seed", "S", "Seed of the random draws: the same seed, the same output.", number)]
+Out = Annotated[Path, output("--out", "FOLDER", "Where the files go; made if missing.")]
+Full = Annotated[bool, output("--full", " ", "The paper's own size, where the usual one is smaller: hours.")]
+Listing = Annotated[bool, output("--list", " ", "List the figures and leave.")]
 Figure = Annotated[str | None, typer.Argument(metavar="NAME", help="Which figure, e.g. bdp-fig1: see --list.")]
 
 

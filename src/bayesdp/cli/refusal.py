@@ -24,19 +24,45 @@ OPTIONS = {
     "out": "--out",
     "name": "NAME",
     "sensitivities": "distances",
+    "data": "DATA",
+    "run": "RUN",
+    "target": "--target",
+    "task": "--task",
+    "drop": "--drop",
+    "categories": "--categories",
+    "scale": "--scale",
+    "test_share": "--test-share",
+    "features": "--features",
+    "data_dir": "--data-dir",
+    "full": "--full",
+    "model": "--model",
+    "optimizer": "--optimizer",
+    "learning_rate": "--learning-rate",
+    "momentum": "--momentum",
+    "clip_norm": "--clip-norm",
+    "batch_size": "--batch-size",
+    "epochs": "--epochs",
+    "noise_schedule": "--schedule",
+    "epsilon_budget": "--epsilon-budget",
+    "audit": "--audit",
+    "members": "--members",
+    "watch": "--watch",
 }
 """The library's name of an argument → what the user typed."""
 
 _NAMES = "|".join(OPTIONS)
 # Some names are also English words, so only places where the library names an argument count: after "Expected",
-# before "=", before "[index]" and in "give cap (the clip norm)".
-_NAMED = re.compile(rf"(?<=Expected )({_NAMES})\b|(?<![\w-])({_NAMES})(?=[=\[])|\b(cap)(?: \(the clip norm\))")
+# before "=", before "[index]", in "give data_dir" and in "give cap (the clip norm)".
+_NAMED = re.compile(
+    rf"\bcap \(the clip norm\)|(?<=Expected )({_NAMES})\b|(?<![\w-])({_NAMES})(?=[=\[])|(?<=give )data_dir\b"
+)
+_LIST_OF_ONE = re.compile(r"(--drop|--categories)=\(('[^']*'),\)")
 
 
 def in_options(message: str) -> str:
     """`message` with every argument under its command-line name."""
     renamed = _NAMED.sub(lambda found: OPTIONS[found[0].removesuffix(" (the clip norm)")], message)
-    return renamed.replace("--clip-norm (the clip norm)", "--clip-norm")
+    return _LIST_OF_ONE.sub(r"\1 \2", renamed)
 
 
 def one_line(message: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bayesdp import errors
-from bayesdp.cli import options, show
+from bayesdp.cli import options, show, train_options
 from bayesdp.errors import InputError
 
 
@@ -13,17 +13,21 @@ def reproduce(
     name: options.Figure = None,
     out: options.Out = Path("results"),
     seed: options.Seed = 0,
+    full: options.Full = False,
+    data_dir: train_options.DataDir = None,
     listing: options.Listing = False,
 ) -> None:
     r"""
-    Redo a figure of the papers, in their way and in the sound way side by side.
+    Redo a figure or table of the papers, in their way and in the sound way side by side.
 
-    Writes NAME.csv (the numbers), NAME.png and NAME.svg (the picture). Needs matplotlib:
-    pip install "bayesdp\[plot]".
+    Writes NAME.csv (the numbers), NAME.png and NAME.svg (the picture). Those that train take some minutes on two
+    cores; --full trains at the paper's size instead, which takes hours, and writes NAME-full.csv and so on. Needs
+    matplotlib: pip install "bayesdp\[plot]".
 
     For example:
       bayesdp reproduce --list
       bayesdp reproduce bdp-fig1 --out results
+      bayesdp reproduce bdp-mnist --data-dir ~/data
     """
     from bayesdp import experiments
 
@@ -37,6 +41,6 @@ def reproduce(
     from bayesdp.experiments import run
 
     with show.waiting(f"Computing {name}"):
-        files = run.reproduce(name, out, errors.whole("--seed", seed, least=0))
+        files = run.reproduce(name, out, errors.whole("--seed", seed, least=0), full=full, data_dir=data_dir)
     for file in files:
         print(file)

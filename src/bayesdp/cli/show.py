@@ -35,6 +35,16 @@ _SENSITIVE = (
 )
 
 
+_ABOVE = "Where a number is above the DP number, the DP number holds as well and is the better one."
+
+SEEDED = "The noise came from a given seed: this run is reproducible, NOT PRIVATE."
+
+
+def metric(name: str, value: float) -> str:
+    """What a model achieves, in words."""
+    return f"{name}: {100 * value:.1f} %" if "accuracy" in name else f"{name}: {value:.4g}"
+
+
 def percent(share: float) -> str:
     """An attacker's success in percent, never below it."""
     return f"{up(100 * share, 3)} %"
@@ -51,8 +61,11 @@ def json_list(values: Sequence[dict[str, Any]]) -> None:
     print(json_format.dumps(list(values), allow_nan=False, indent=2))
 
 
-def guarantees(values: Sequence[Guarantee], *, record: str = "", json: bool = False) -> None:
-    """The table, a sentence for each guarantee, and the fine print; `record` names the one of "per-instance"."""
+def guarantees(values: Sequence[Guarantee], *, record: str = "", json: bool = False, fine_print: bool = True) -> None:
+    """The table, a sentence for each guarantee, and the fine print; `record` names the one of "per-instance".
+
+    Without the fine print only what makes a number no theorem is said.
+    """
     if json:
         json_list([one.to_dict() for one in values])
         return
@@ -67,7 +80,15 @@ def guarantees(values: Sequence[Guarantee], *, record: str = "", json: bool = Fa
     out = _console()
     out.print()
     out.print(table)
-    out.print(f"\n{_ATTACKER}{_SENSITIVE if any(one.sensitive for one in values) else ''}\n")
+    out.print(f"\n{_ATTACKER}{_SENSITIVE if any(one.sensitive for one in values) else ''}")
+    if any(one.epsilon > values[0].epsilon for one in values if values[0].notion == "dp"):
+        out.print(_ABOVE)
+    if not fine_print:
+        for one in values:
+            for caveat in one.caveats:
+                out.print(f"\nNot proved: the {one.label}. {caveat}")
+        return
+    out.print()
     for one in values:
         out.print(_item(str(one)))
     for one in values:
@@ -120,6 +141,16 @@ def pairs(rows: Iterable[tuple[str, str]]) -> None:
 def line(text: str) -> None:
     """One paragraph."""
     _console().print(text)
+
+
+def uncut(text: str) -> None:
+    """One line with a path in it, which is not broken: it can be copied."""
+    _console().print(text, soft_wrap=True)
+
+
+def remark(text: str) -> None:
+    """Words beside the answer, on stderr."""
+    print(text, file=sys.stderr, flush=True)
 
 
 @contextmanager

@@ -34,6 +34,7 @@ def digits(seed: int | None = None) -> Dataset:
         image_shape=recipe.shape,
         recipe=recipe,
         source="scikit-learn's digits",
+        places=np.concatenate([train, test]),
     )
 
 
@@ -61,6 +62,7 @@ def breast_cancer(seed: int | None = None) -> Dataset:
         public=recipe.public(f"the {len(train):,} training records"),
         recipe=recipe,
         source="scikit-learn's breast cancer (Wisconsin, diagnostic)",
+        places=np.concatenate([train, test]),
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from bayesdp.data.recipe import Recipe
+from bayesdp.data.recipe import ImageFeatures, ImageRecipe, Recipe
 from bayesdp.errors import InputError, one_of, refuse, whole
 
 Task: TypeAlias = Literal["classification", "regression"]
@@ -25,6 +25,7 @@ Seed: TypeAlias = int | np.random.Generator
 
 TASKS: tuple[Task, ...] = ("classification", "regression")
 _SIZE = "The number of training records, N = "
+_SCATTERED = "The features are scattering coefficients of each image by itself: no statistic of the data set is used."
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -34,7 +35,8 @@ class Dataset:
     `x` is float32 of shape (N, features), or (N, height, width, channels) with `image_shape` = `x.shape[1:]`.
     `y` is int32, a place in `classes`, when `task` is "classification"; float32 when it is "regression", and
     `y * y_scale + y_mean` is then in the target's own units. `recipe` prepares further records in the same way,
-    `source` says which files the records came from. The arrays are read-only.
+    `source` says which files the records came from, `places` where each of them stands there, counted from 0, those to
+    train on before those to test on (None: in this order). The arrays are read-only.
 
     Bad input: features and labels of different number, an `image_shape` that is not that of `x`, no training
     record, or a class number outside `classes`: `InputError`.
@@ -54,6 +56,7 @@ class Dataset:
     y_mean: float = 0.0
     y_scale: float = 1.0
     source: str = ""
+    places: npt.NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         one_of("task", self.task, TASKS)
@@ -70,6 +73,8 @@ class Dataset:
                 raise InputError(f"Expected y{part} to number the {len(self.classes)} classes from 0, got others.")
         if self.image_shape is not None and self.x.shape[1:] != tuple(self.image_shape):
             raise refuse("image_shape", self.image_shape, f"to be the shape of a record, {self.x.shape[1:]}")
+        if self.places is not None and self.places.shape != (len(self.x) + len(self.x_test),):
+            raise InputError(f"Expected places with one number for each record, got shape {self.places.shape}.")
         for field in ("x", "y", "x_test", "y_test"):
             view = getattr(self, field).view()
             view.flags.writeable = False
@@ -109,13 +114,32 @@ class Dataset:
         return self._only(np.sort(_generator(seed).permutation(len(self.x))[:count]))
 
     def _only(self, rows: npt.NDArray[np.int64]) -> Dataset:
-        return dataclasses.replace(self, x=self.x[rows], y=self.y[rows])
+        every = np.arange(len(self.x) + len(self.x_test)) if self.places is None else self.places
+        places = np.concatenate([every[: len(self.x)][rows], every[len(self.x) :]])
+        return dataclasses.replace(self, x=self.x[rows], y=self.y[rows], places=places)
 
 
 def _generator(seed: Seed) -> np.random.Generator:
     if isinstance(seed, np.random.Generator):
         return seed
     return np.random.default_rng(whole("seed", seed, least=0))
+
+
+def with_features(dataset: Dataset, features: ImageFeatures | None) -> Dataset:
+    """The data set with its images transformed; None leaves it as it is. Bad input: no images get `InputError`."""
+    if features is None:
+        return dataset
+    if not isinstance(dataset.recipe, ImageRecipe) or dataset.recipe.features is not None:
+        raise InputError(f"Expected images to make {features} features of, got data={dataset.name!r}, which has none.")
+    recipe = dataclasses.replace(dataset.recipe, features=features)
+    return dataclasses.replace(
+        dataset,
+        x=recipe.transform(dataset.x),
+        x_test=recipe.transform(dataset.x_test),
+        image_shape=recipe.feature_shape,
+        public=(*dataset.public, _SCATTERED),
+        recipe=recipe,
+    )
 
 
 def shuffled(rows: int, seed: Seed, train: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

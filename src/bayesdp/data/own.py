@@ -189,4 +189,5 @@ def _dataset(
         y_mean=mean,
         y_scale=scale,
         source=path.name,
+        places=np.concatenate([train, test]),
     )

@@ -3,7 +3,7 @@
     numeric   (value − mean) / scale, and 0 where the scale is 0 (a constant column)
     one-hot   one feature for each category, 1 for the record's own; a category not seen before gets zeros
     code      (place of the category − mean) / scale
-    image     value / divisor, a constant that is not taken from the data
+    image     value / divisor, a constant that is not taken from the data; then the scattering transform if asked for
 
 Means, scales and categories come from the data and are not paid for: `TableRecipe.public` says so in words.
 """
@@ -27,6 +27,8 @@ _LEAST_SPREAD = 1e-18
 """A smaller standard deviation counts as none; with `table.LARGEST` features then fit single precision."""
 
 Scale: TypeAlias = Literal["standard", "none"]
+ImageFeatures: TypeAlias = Literal["scattering"]
+IMAGE_FEATURES: tuple[ImageFeatures, ...] = ("scattering",)
 
 
 @dataclass(frozen=True)
@@ -130,10 +132,20 @@ class TableRecipe:
 
 @dataclass(frozen=True)
 class ImageRecipe:
-    """Images of shape (height, width, channels), divided by a constant."""
+    """Images of shape (height, width, channels), divided by a constant, and with `features` transformed (H13)."""
 
     shape: tuple[int, ...]
     divisor: float
+    features: ImageFeatures | None = None
+
+    @property
+    def feature_shape(self) -> tuple[int, ...]:
+        """The shape of one record of features."""
+        if self.features is None:
+            return self.shape
+        from bayesdp.data.scattering import shape_of
+
+        return shape_of(self.shape)
 
     def apply(self, images: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
         """(n, height, width, channels) or, with one channel, (n, height, width) as float32 features.
@@ -147,15 +159,23 @@ class ImageRecipe:
                 f"Expected images of numbers of shape {self.shape}, got {images.shape[1:]} of {images.dtype}."
             )
         with np.errstate(over="ignore"):  # too large for single precision: infinite, and refused below
-            features = images.astype(np.float32)  # a copy, which may be divided in place
-        features /= np.float32(self.divisor)
-        good = np.isfinite(features).reshape(len(features), -1).all(axis=1)
+            pixels = images.astype(np.float32)  # a copy, which may be divided in place
+        pixels /= np.float32(self.divisor)
+        good = np.isfinite(pixels).reshape(len(pixels), -1).all(axis=1)
         if not good.all():
             raise InputError(f"Expected images of finite numbers, got another in image {int(np.argmin(good))}.")
-        return features
+        return self.transform(pixels)
+
+    def transform(self, pixels: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """What comes after the division."""
+        if self.features is None:
+            return pixels
+        from bayesdp.data.scattering import scattering  # JAX is not loaded for data that do without
+
+        return scattering(pixels)
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": "image", "shape": list(self.shape), "divisor": self.divisor}
+        return {"kind": "image", "shape": list(self.shape), "divisor": self.divisor, "features": self.features}
 
 
 Recipe: TypeAlias = TableRecipe | ImageRecipe
@@ -167,7 +187,10 @@ def recipe_from_dict(state: Mapping[str, Any]) -> Recipe:
     kinds = {kind: column for column, kind in _KIND.items()}
     try:
         if state["kind"] == "image":
-            return ImageRecipe(tuple(map(int, state["shape"])), float(state["divisor"]))
+            features = state.get("features")
+            if features is not None:
+                one_of("features", features, IMAGE_FEATURES)
+            return ImageRecipe(tuple(map(int, state["shape"])), float(state["divisor"]), features)
         one_of("kind", state["kind"], ["table"])
         columns = []
         for column in state["columns"]:

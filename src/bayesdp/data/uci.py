@@ -143,6 +143,7 @@ def _as_in_s2(
         public=recipe.public(f"all {len(table):,} records, those to train and to test on"),
         recipe=recipe,
         source=source,
+        places=np.concatenate([train, test]),
     )
 
 

@@ -1,7 +1,8 @@
-"""One module for each figure of the papers, by name: `bayesdp reproduce NAME`.
+"""One module for each figure or table of the papers, by name: `bayesdp reproduce NAME`.
 
 They live in the package so that an installed `bayesdp` can redo them. Each module has a `NAME`, a `TITLE`,
-a `SIZE` in inches, `compute(seed)` → rows and `draw(figure, rows)`; `run.reproduce` writes the files.
+a `SIZE` in inches, `compute(seed)` → rows and `draw(figure, rows)`; `run.reproduce` writes the files. A module
+with `OPTIONS` names those of `full`, `data_dir` and `results` that its `compute` takes as well.
 Modules are imported when asked for.
 """
 
@@ -21,6 +22,11 @@ MODULES = {
     "bdp-fig2": "bayesdp.experiments.bdp_fig2",
     "bdp-fig3": "bayesdp.experiments.bdp_fig3",
     "bdp-fig4": "bayesdp.experiments.bdp_fig4",
+    "bdp-mnist": "bayesdp.experiments.bdp_mnist",
+    "bdp-cifar10": "bayesdp.experiments.bdp_cifar10",
+    "bdp-leak": "bayesdp.experiments.bdp_leak",
+    "bdp-table1": "bayesdp.experiments.bdp_table1",
+    "mnist-scattering": "bayesdp.experiments.mnist_scattering",
 }
 """Name on the command line → module."""
 
@@ -32,8 +38,8 @@ class Experiment(Protocol):
     TITLE: str
     SIZE: tuple[float, float]
 
-    def compute(self, seed: int = 0) -> list[dict[str, Any]]:
-        """The table: one dict per row, the same columns in each, among them `way` and `epsilon`."""
+    def compute(self, seed: int = 0, **options: Any) -> list[dict[str, Any]]:
+        """The table: one dict per row, the same columns in each, among them `way`."""
         ...
 
     def draw(self, figure: Figure, rows: Sequence[dict[str, Any]]) -> None:

@@ -11,6 +11,7 @@ takes part in every step (ERR 1). Nothing here is a guarantee.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -24,9 +25,17 @@ FAILURE = 2.0**-53
 
 def bayesian_cost(distances: Array, noise_std: float, *, sampling_rate: float, lam: int, total_steps: int = 1) -> float:
     """One step's c_t(λ): Student-t on Y_i^T, the log divided by T (C10, C7). T = 1 is S1's product (C6)."""
-    costs = sgm.cost(distances / noise_std, np.array([lam + 1.0]), sampling_rate=sampling_rate)
-    bound = upper_mean(total_steps * costs, method="student-t", failure=FAILURE)
-    return float(bound[0]) / total_steps
+    return float(
+        bayesian_costs(distances, noise_std, sampling_rate=sampling_rate, lams=(lam,), exponent=total_steps)[0]
+    )
+
+
+def bayesian_costs(
+    distances: Array, noise_std: float, *, sampling_rate: float, lams: Sequence[int], exponent: int
+) -> Array:
+    """`bayesian_cost` for several λ, `exponent` being its T."""
+    costs = sgm.cost(distances / noise_std, np.array(lams) + 1.0, sampling_rate=sampling_rate)
+    return upper_mean(exponent * costs, method="student-t", failure=FAILURE) / exponent
 
 
 def moments_cost(noise_multiplier: float, *, sampling_rate: float, lam: int) -> float:

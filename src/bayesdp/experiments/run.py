@@ -1,4 +1,4 @@
-"""Redo a figure: its table as CSV, its picture as PNG and SVG. Only here is matplotlib imported."""
+"""Redo a figure or table: its numbers as CSV, its picture as PNG and SVG. Only here is matplotlib imported."""
 
 from __future__ import annotations
 
@@ -11,14 +11,24 @@ from bayesdp.errors import InputError, refuse, whole
 from bayesdp.experiments import load
 
 
-def reproduce(name: str, out: str | Path, seed: int = 0) -> list[Path]:
-    """Write `out/<name>.csv`, `.png` and `.svg`; the same seed gives the same files.
+def reproduce(
+    name: str, out: str | Path, seed: int = 0, *, full: bool = False, data_dir: str | Path | None = None
+) -> list[Path]:
+    """Write `out/<name>.csv`, `.png` and `.svg`; the same seed gives the same files on the same kind of machine.
 
-    Bad input: an unknown name, a negative seed, a folder that cannot be written, or a Python without
-    matplotlib get `InputError` before anything is computed.
+    `full` asks for the paper's own size where the default is a smaller one; the files are then `<name>-full.*`.
+    `data_dir` is where the data sets are (see `bayesdp.data.load`).
+
+    Bad input: an unknown name, a negative seed, an option that the experiment does not take, a folder that cannot
+    be written, or a Python without matplotlib get `InputError` before anything is computed.
     """
     experiment = load(name)
     seed = whole("seed", seed, least=0)
+    taken: tuple[str, ...] = getattr(experiment, "OPTIONS", ())
+    if full and "full" not in taken:
+        raise refuse("full", full, f"to be left out for {name}, which has one size")
+    if data_dir is not None and "data_dir" not in taken:
+        raise refuse("data_dir", str(data_dir), f"to be left out for {name}, which reads no data set")
     try:
         import matplotlib
         from matplotlib.figure import Figure
@@ -31,8 +41,10 @@ def reproduce(name: str, out: str | Path, seed: int = 0) -> list[Path]:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise refuse("out", str(out), "to be a folder that can be made", str(problem)) from None
-    table, png, svg = (folder / f"{experiment.NAME}.{kind}" for kind in ("csv", "png", "svg"))
-    rows = experiment.compute(seed)
+    stem = f"{experiment.NAME}{'-full' if full else ''}"
+    table, png, svg = (folder / f"{stem}.{kind}" for kind in ("csv", "png", "svg"))
+    options = {"full": full, "data_dir": data_dir, "results": folder}
+    rows = experiment.compute(seed, **{option: options[option] for option in taken})
     write_csv(table, rows)
     # Nothing in a file may depend on the day or the machine's settings, so that files can be compared.
     with matplotlib.rc_context(matplotlib.rcParamsDefault | {"svg.hashsalt": "bayesdp"}):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -33,7 +34,7 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Saved:
-    """What a checkpoint holds."""
+    """What a checkpoint holds; `key` is None once training is done."""
 
     fingerprint: dict[str, Any]
     done: int
@@ -73,26 +74,26 @@ def write(folder: str | Path, training: Training) -> None:
     files.write_arrays(Path(folder) / NAME, arrays, private=True)
 
 
-def read(folder: str | Path) -> Saved:
-    """What `write` wrote. A missing, finished or foreign checkpoint gets `InputError`."""
+def read(folder: str | Path, *, finished: bool = False) -> Saved:
+    """What `write` wrote. A missing or foreign checkpoint gets `InputError`, and a finished one unless asked for."""
     arrays = files.read_arrays(Path(folder) / NAME)
     with states.reading():
         note = json.loads(arrays["note"].tobytes())
         if note["version"] != VERSION:
             raise errors.refuse("checkpoint version", note["version"], f"to be {VERSION}")
-        if "key" not in arrays:
+        if "key" not in arrays and not finished:
             raise errors.refuse("folder", str(folder), "to hold an unfinished run", "This one has finished.")
         stored = {name.removeprefix("tally:"): value for name, value in arrays.items() if name.startswith("tally:")}
         return Saved(
             fingerprint=files.read_json(Path(folder) / PLAN),
             done=int(note["done"]),
             seeded=bool(note["seeded"]),
-            key=arrays["key"],
+            key=arrays.get("key"),
             members=arrays["members"],
             params=_numbered(arrays, "params:"),
             optimizer=_numbered(arrays, "optimizer:"),
             tallies=states.unpack(note["tallies"], stored),
-            looks=[Look(**{**_infinite(look), "norms": tuple(look["norms"])}) for look in note["looks"]],
+            looks=[Look(**{**look, "norms": tuple(look["norms"])}) for look in _infinite(note["looks"])],
         )
 
 
@@ -139,9 +140,19 @@ def _plain(value: Mapping[str, Any]) -> dict[str, Any]:
     return result
 
 
-def _finite(look: dict[str, Any]) -> dict[str, Any]:
-    return {name: "inf" if value == float("inf") else value for name, value in look.items()}
+def _finite(value: Any) -> Any:
+    """Numbers that strict JSON cannot carry, as of a run that diverged, in words."""
+    if isinstance(value, dict):
+        return {name: _finite(one) for name, one in value.items()}
+    if isinstance(value, tuple | list):
+        return [_finite(one) for one in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _infinite(look: dict[str, Any]) -> dict[str, Any]:
-    return {name: float("inf") if value == "inf" else value for name, value in look.items()}
+def _infinite(value: Any) -> Any:
+    """The inverse of `_finite`."""
+    if isinstance(value, dict):
+        return {name: _infinite(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_infinite(one) for one in value]
+    return float(value) if isinstance(value, str) else value

@@ -17,9 +17,9 @@ from bayesdp import errors
 from bayesdp.errors import InputError
 
 
-def write_json(path: Path, value: Any) -> None:
-    """Strict JSON."""
-    replace(path, json.dumps(value, allow_nan=False, indent=1).encode())
+def write_json(path: Path, value: Any, *, private: bool = False) -> None:
+    """Strict JSON; `private`: readable by its owner only."""
+    replace(path, json.dumps(value, allow_nan=False, indent=1).encode(), private=private)
 
 
 def read_json(path: Path) -> Any:
@@ -28,6 +28,16 @@ def read_json(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as problem:
         raise errors.refuse("path", str(path), "to be a readable JSON file", str(problem)) from None
+
+
+def read_tagged(path: Path, kind: str, version: int) -> dict[str, Any]:
+    """A JSON object that names its `format` and `version`, without the two; another kind gets `InputError`."""
+    found = read_json(path)
+    if not isinstance(found, dict) or found.pop("format", None) != kind:
+        raise InputError(f"Expected {str(path)!r} to be a JSON file of format {kind!r}, got something else.")
+    if found.pop("version", None) != version:
+        raise InputError(f"Expected {str(path)!r} to be of version {version}, got another. Another release wrote it.")
+    return found
 
 
 def write_tree(path: Path, tree: Any) -> None:

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 class Look:
     """After `step` steps: ε of the three notions so far, quantiles of gradient norms, reported numbers.
 
-    The ε are by Rényi accounting, which is a little above what the finished run is accounted with.
+    The ε are by Rényi accounting, a little above what a run that ended here would be accounted with, and never above
+    the DP value of the whole plan.
     """
 
     step: int

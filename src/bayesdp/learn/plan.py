@@ -108,7 +108,8 @@ class Plan:
     @property
     def noise(self) -> Array:
         """The z_t = noise / sensitivity of every step; the absolute s_t without clipping."""
-        level = self.noise_multiplier if self.bounded or self.noise_multiplier == 0 else self.noise_std
+        # Without clipping the multiplier is None or 0, which asks for plain SGD.
+        level = self.noise_multiplier if self.bounded or self.noise_std is None else self.noise_std
         if level is None:
             raise InputError(
                 "Expected noise_multiplier to be given or set by calibrate(epsilon=…), got None."

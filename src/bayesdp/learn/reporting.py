@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy.typing as npt
 from bayesdp.learn.run import SEEDED, today
 from bayesdp.learn.schedule import factors
 from bayesdp.mechanism.clip_rule import clip_rule
+from bayesdp.mechanism.update_rule import Mean, UpdateRule
 from bayesdp.report import (
     CoverageCurve,
     EpsilonHistory,
@@ -26,27 +28,36 @@ if TYPE_CHECKING:
 
 def report_of(
     run: Run,
-    title: str,
-    metrics: dict[str, float],
-    correct: npt.NDArray[np.bool_] | None,
-    preprocessing: tuple[str, ...],
-    notes: tuple[str, ...],
+    *,
+    title: str = "Private training",
+    metrics: Mapping[str, float] | None = None,
+    correct: npt.NDArray[np.bool_] | None = None,
+    optimizer: str = "",
+    evaluated_on: str = "",
+    preprocessing: Sequence[str] = (),
+    notes: Sequence[str] = (),
 ) -> Report:
-    """Everything that the page shows."""
+    """Everything that the page shows.
+
+    `metrics`: what the finished model achieves, by name. `correct`: whether the model is right about each witness, in
+    the order of `Run.losses`. `optimizer`, `evaluated_on`: in words, how updates became parameters, and whose records
+    `evaluate` looked at. `preprocessing`: what was taken from the data beforehand and is declared public, a sentence
+    each. `notes`: anything else that a reader should know.
+    """
     plan, looks = run.plan, run.looks
     steps = tuple(look.step for look in looks)
     curve = run.curve()
     from bayesdp.learn.training import LEVELS
 
     clip = _clip_norms(run)
-    instance = run.instance
+    losses = run.losses()
     return Report(
         title=title,
         created=today(),
-        settings=_settings(run, clip),
+        settings=_settings(run, clip, optimizer),
         delta=plan.delta,
         guarantees=tuple(run.guarantees),
-        record="the most exposed of the watched records",
+        record=_record(run),
         curve=None
         if curve is None
         else CoverageCurve(
@@ -61,11 +72,9 @@ def report_of(
         )
         if looks
         else None,
-        records=None
-        if instance is None
-        else RecordLosses(
-            epsilon=tuple(instance.epsilon(plan.delta)), correct=None if correct is None else tuple(map(bool, correct))
-        ),
+        records=RecordLosses(epsilon=tuple(losses), correct=None if correct is None else tuple(map(bool, correct)))
+        if len(losses)
+        else None,
         norms=NormQuantiles(
             steps=steps,
             levels=LEVELS,
@@ -74,12 +83,12 @@ def report_of(
         )
         if looks and looks[0].norms
         else None,
-        progress=_progress(run),
-        metrics=metrics,
+        progress=_progress(run, evaluated_on),
+        metrics=dict(metrics or {}),
         seeded=run.seeded,
         assumptions=(SEEDED,) if run.seeded else (),
-        preprocessing=preprocessing,
-        notes=notes,
+        preprocessing=tuple(preprocessing),
+        notes=tuple(notes),
     )
 
 
@@ -90,7 +99,14 @@ def _clip_norms(run: Run) -> Any:
     return float(clip_rule(run.plan.clip_norm).sensitivity) * scale
 
 
-def _settings(run: Run, clip: Any) -> Settings:
+def _record(run: Run) -> str:
+    _, members, watched = run.tallies.counts
+    if watched:
+        return "the most exposed of the watched records" if watched > 1 else "the watched record"
+    return f"the most exposed of {members:,} members, drawn at random" if members else "the most exposed witness"
+
+
+def _settings(run: Run, clip: Any, optimizer: str) -> Settings:
     plan = run.plan
     noise = plan.noise
     sensitivity = 1.0 if clip is None else np.array([float(plan.update.sensitivity(c)) for c in clip])
@@ -102,11 +118,24 @@ def _settings(run: Run, clip: Any) -> Settings:
         sampling_rate=_range(plan.rates),
         steps=run.steps,
         records=run.records,
+        optimizer=optimizer,
         orders=None if run.instance is None else tuple(run.instance.orders),
         conversion="privacy loss distribution for everybody, bound on the loss for the other two"
         if plan.engine == "pld"
         else plan.engine,
+        other={"update rule": _rule(plan.update)} | _witnesses(run),
     )
+
+
+def _rule(update: UpdateRule) -> str:
+    if isinstance(update, Mean):
+        return f"mean over the batch, which counts as {update.smallest_batch:,} where it is smaller"
+    return "sum over the batch, divided by its expected size"
+
+
+def _witnesses(run: Run) -> dict[str, str | float | bool]:
+    names = ("witnesses outside of the data", "witnesses among the members", "watched records")
+    return {name: count for name, count in zip(names, run.tallies.counts, strict=True) if count}
 
 
 def _range(values: Any) -> Any:
@@ -119,11 +148,12 @@ def _all(values: Any) -> Any:
     return None if any(value is None for value in found) else found
 
 
-def _progress(run: Run) -> Progress | None:
+def _progress(run: Run, data: str) -> Progress | None:
     names = sorted({name for look in run.looks for name in look.metrics})
     if not names:
         return None
     return Progress(
         steps=tuple(look.step for look in run.looks),
         values={name: tuple(look.metrics.get(name) for look in run.looks) for name in names},
+        data=data,
     )

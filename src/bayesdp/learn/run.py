@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from bayesdp.accountant import Curve, InstanceAccountant
 from bayesdp.accountant import state as states
+from bayesdp.errors import Array
 from bayesdp.guarantee import Guarantee
 from bayesdp.learn import files
 from bayesdp.learn.look import Look
@@ -56,19 +57,21 @@ class Run:
         """Share of people → Bayesian ε; None without witnesses."""
         return None if self.tallies.alike is None else self.tallies.alike.curve(self.plan.delta, self.tallies.limit())
 
-    def to_report(
-        self,
-        *,
-        title: str = "Private training",
-        metrics: dict[str, float] | None = None,
-        correct: npt.NDArray[np.bool_] | None = None,
-        preprocessing: tuple[str, ...] = (),
-        notes: tuple[str, ...] = (),
-    ) -> Report:
-        """Everything that the report shows, as one value; `correct`: whether each witness is classified right."""
+    def losses(self) -> Array:
+        """Per-instance ε of each witness at the plan's δ: of `audit`, the members, `watch`. Sensitive."""
+        sides = [] if self.tallies.alike is None else [*self.tallies.alike.witnesses.items()]
+        known = [side for _, side in sorted(sides)]  # "absent" before "present"
+        if self.tallies.watched is not None:
+            known.append(self.tallies.watched)
+        limit = self.tallies.limit()
+        each = [one.epsilon_and_limit(self.plan.delta, limit=limit)[0] for one in known]
+        return np.concatenate(each) if each else np.zeros(0)
+
+    def to_report(self, **details: Any) -> Report:
+        """Everything that the report shows, as one value; for `details` see `reporting.report_of`."""
         from bayesdp.learn.reporting import report_of
 
-        return report_of(self, title, metrics or {}, correct, preprocessing, notes)
+        return report_of(self, **details)
 
     def report(self, path: str | Path, **details: Any) -> Path:
         """Write the report: one HTML page that opens offline, or JSON for a name that ends so."""

@@ -43,6 +43,10 @@ LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9, 0.99)
 """Quantiles of the witnesses' gradient norms that are kept."""
 
 
+LARGEST = float(np.finfo(np.float32).max)
+"""What the norm of a gradient that overflowed is shown as."""
+
+
 class Training:
     """One run under way: parameters, optimiser state, key, tallies, and how far it got."""
 
@@ -74,15 +78,25 @@ class Training:
 
     @classmethod
     def resumed(
-        cls, plan: Plan, folder: str | Path, loss: Any, params: Any, data: Any, *, audit: Any, watch: Any
+        cls,
+        plan: Plan,
+        folder: str | Path,
+        loss: Any,
+        params: Any,
+        data: Any,
+        *,
+        audit: Any,
+        watch: Any,
+        finished: bool = False,
     ) -> Training:
-        """The training that left the checkpoint in `folder`."""
-        saved = checkpoint.read(folder)
+        """The training that left the checkpoint in `folder`; `finished`: one whose result alone is wanted."""
+        saved = checkpoint.read(folder, finished=finished)
         self = cls(plan, loss, params, data, audit=audit, members=0, watch=watch, seed=None)
         checkpoint.check(saved, self.fingerprint(data, audit, watch))
         self.members, self.seeded = saved.members, saved.seeded
         self._assemble(loss, data, audit, watch)
-        self.key = jax.random.wrap_key_data(saved.key)
+        if saved.key is not None:
+            self.key = jax.random.wrap_key_data(saved.key)
         self.params = checkpoint.like(self.params, saved.params)
         self.state = checkpoint.like(self.state, saved.optimizer)
         self.tallies.restore(saved.tallies)
@@ -220,7 +234,9 @@ class Training:
                 dp=dp,
                 bdp=bdp,
                 per_instance=per_instance,
-                norms=tuple(np.quantile(at.astype(np.float64), LEVELS).tolist()) if len(at) else (),
+                norms=tuple(np.quantile(np.minimum(at.astype(np.float64), LARGEST), LEVELS).tolist())
+                if len(at)
+                else (),
                 metrics={} if evaluate is None else {k: float(v) for k, v in evaluate(self.params).items()},
             )
         )

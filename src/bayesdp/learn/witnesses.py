@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 from bayesdp.accountant import BayesianAccountant, InstanceAccountant, WorstCaseAccountant
@@ -92,16 +93,26 @@ class Tallies:
         return witnesses.get("present", witnesses.get("absent"))
 
     def look(self, coverage: float) -> tuple[float, float | None, float | None]:
-        """ε of the three notions so far, by Rényi accounting: a look must not cost a composition of loss laws."""
+        """ε of the three notions so far: by Rényi accounting, for a look must not cost a composition of loss laws, and
+        never above what the whole plan costs by its own engine, which is composed once.
+        """
         quick = WorstCaseAccountant("rdp", self.everybody.adjacency)
         for run in self.everybody.history:
             quick.step(noise_multiplier=run.noise_multiplier, sampling_rate=run.sampling_rate, steps=run.steps)
-        limit = quick.epsilon(self.delta / 2) if self.promises else None
+        limit = min(quick.epsilon(self.delta / 2), self._whole[1]) if self.promises else None
         alike = None if self.alike is None else self.alike.guarantee(self.delta, coverage, limit).epsilon
         one = None
         if self.instance is not None:
             one = float(self.instance.epsilon_and_limit(self.delta, limit=limit)[0].max())
-        return quick.epsilon(self.delta) if self.promises else math.inf, alike, one
+        return min(quick.epsilon(self.delta), self._whole[0]) if self.promises else math.inf, alike, one
+
+    @cached_property
+    def _whole(self) -> tuple[float, float]:
+        """The DP ε of the whole plan at δ and at δ/2."""
+        plan = WorstCaseAccountant(self.everybody.engine, self.everybody.adjacency)
+        for level, count in zip(*np.unique(self.noise, return_counts=True), strict=True):
+            plan.step(noise_multiplier=float(level), sampling_rate=self.rate, steps=int(count))
+        return plan.epsilon(self.delta), plan.epsilon(self.delta / 2)
 
     def limit(self) -> float | None:
         """The DP ε at δ/2 that limits the other two, None where nothing is promised to everybody."""

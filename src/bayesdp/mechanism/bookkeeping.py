@@ -4,8 +4,8 @@ With a_x the input of a dense layer and g_x = ∂ loss / ∂ output, a record's 
 
     |∂W|² = |a_x|² |g_x|²,   |∂b|² = |g_x|²,   Σ_x f_x ∂W = Σ_x a_x (f_x g_x)ᵀ   (one matrix product).
 
-For a convolution a and g have a row for each position (patches): ∂W = aᵀ g, and |∂W|² is either its squared entries or,
-where positions are few, Σ_pq (a aᵀ)_pq (g gᵀ)_pq. So a clipped sum costs what an ordinary gradient costs
+For a convolution a and g have a column for each position (patches): ∂W = a gᵀ, and |∂W|² is either its squared entries
+or, where positions are few, Σ_pq (aᵀ a)_pq (gᵀ g)_pq. So a clipped sum costs what an ordinary gradient costs
 (Bu et al. 2022, "Differentially private optimization on large model at small cost").
 """
 
@@ -21,11 +21,11 @@ import jax.numpy as jnp
 from jax import lax
 
 from bayesdp.errors import whole
-from bayesdp.mechanism.blocks import fold_blocks
+from bayesdp.mechanism.blocks import fold_blocks, full_precision
 from bayesdp.mechanism.clip_rule import Norms, apply_rule, clip_rule
 from bayesdp.mechanism.clipping import Gradients, PerExample
-from bayesdp.mechanism.layers import Conv2D, Dense, Sequential, Weights
-from bayesdp.mechanism.patches import convolve, patches, pull_back
+from bayesdp.mechanism.layers import Activation, AvgPool, Conv2D, Dense, MaxPool, Sequential, Weights
+from bayesdp.mechanism.patches import channels_first, convolve, first, last, patches, pool, pull_back
 from bayesdp.mechanism.subset import restrict
 
 Params = tuple[Weights, ...]
@@ -46,7 +46,10 @@ class ModelLoss:
 
 
 class Entry(NamedTuple):
-    """What the books hold of one layer with weights: its inputs (patches for a convolution) and output gradients."""
+    """What the books hold of one layer with weights: its inputs (patches for a convolution) and output gradients.
+
+    Those of a convolution are (records, channels, positions), or with many channels (records, positions, channels).
+    """
 
     layer: Dense | Conv2D
     inputs: jax.Array
@@ -60,6 +63,7 @@ class BookKeeping:
     loss: ModelLoss
     block: int | None = None
 
+    @full_precision
     def clip_sum(
         self, params: Params, examples: Examples, mask: jax.Array, clip_norm: Any, subset: Params | None = None
     ) -> tuple[Params, Norms]:
@@ -89,6 +93,7 @@ class BookKeeping:
         )
         return restrict(done, subset), norms
 
+    @full_precision
     def norms(
         self, params: Params, examples: Examples, mask: jax.Array, clip_norm: Any, subset: Params | None = None
     ) -> Norms:
@@ -128,14 +133,26 @@ def _books(loss: ModelLoss, params: Params, examples: Examples) -> list[Entry]:
     """Forwards keeping the inputs of layers with weights, then backwards once to their outputs."""
     x, targets = examples
     trace: list[tuple[Dense | Conv2D, Weights, jax.Array] | Callable[[jax.Array], tuple[jax.Array]]] = []
+    in_front = False  # where the channels are
+
+    def act(function: Callable[[jax.Array], jax.Array], x: jax.Array) -> jax.Array:
+        x, back = jax.vjp(function, x)
+        trace.append(back)
+        return x
+
     for layer, weights in loss.model.paired(params):
+        if in_front and isinstance(layer, AvgPool | MaxPool):
+            x = act(partial(pool, layer), x)
+            continue
+        wanted = channels_first(layer) if isinstance(layer, Conv2D) else in_front and isinstance(layer, Activation)
+        if wanted != in_front:
+            x, in_front = act(first if wanted else last, x), wanted
         if isinstance(layer, Dense | Conv2D):
             assert weights is not None
             trace.append((layer, weights, x))
             x = layer.apply(weights, x) if isinstance(layer, Dense) else convolve(layer, weights, x)
         else:
-            x, back = jax.vjp(partial(layer.apply, None), x)
-            trace.append(back)
+            x = act(partial(layer.apply, None), x)
     g = jax.vmap(jax.grad(loss.example_loss))(x, targets)
     books: list[Entry] = []
     for item in reversed(trace):
@@ -148,8 +165,11 @@ def _books(loss: ModelLoss, params: Params, examples: Examples) -> list[Entry]:
             books.append(Entry(layer, inputs, g))
             # The barrier keeps XLA's CPU compiler from fusing the product with what follows, several times slower.
             g = lax.optimization_barrier(g @ weights["kernel"].T)
+        elif channels_first(layer):
+            books.append(Entry(layer, patches(layer, inputs), g.reshape(*g.shape[:2], -1)))
+            g = pull_back(layer, weights, g, inputs)
         else:
-            books.append(Entry(layer, patches(layer, inputs), g.reshape(g.shape[0], -1, g.shape[-1])))
+            books.append(Entry(layer, patches(layer, first(inputs)), g.reshape(g.shape[0], -1, g.shape[-1])))
             g = pull_back(layer, weights, g, inputs)
     return books[::-1]
 
@@ -169,31 +189,39 @@ def _dense_sum(inputs: jax.Array, kernel_outputs: jax.Array, bias_outputs: jax.A
 
 def _conv_squares(entry: Entry, subset: Weights | None) -> tuple[Weights, Weights | None]:
     """Squared norms, and the records' own gradients where these were the cheaper way to the norms."""
-    a, g = entry.inputs, entry.outputs
-    bias = g.sum(1)
-    positions, inputs, channels = a.shape[1], a.shape[2], g.shape[2]
+    a, g, o, p = entry.inputs, entry.outputs, *_axes(entry)
+    bias = g.sum(p)
+    inputs, positions, channels = a.shape[1], a.shape[2], g.shape[o]
     if subset is None and positions**2 * (inputs + channels) < 4 * inputs * channels:
-        kernel = jnp.sum(jnp.einsum("npi,nqi->npq", a, a) * jnp.einsum("npo,nqo->npq", g, g), axis=(1, 2))
+        gram = lax.dot_general(g, g, (((o,), (o,)), ((0,), (0,))))
+        kernel = jnp.sum(jnp.einsum("nip,niq->npq", a, a) * gram, axis=(1, 2))
         return {"bias": jnp.sum(bias**2, axis=1), "kernel": kernel}, None
-    gradient = jnp.einsum("npi,npo->noi", a, g)  # outputs first: the faster order for XLA
+    gradient = lax.dot_general(a, g, (((2,), (p,)), ((0,), (0,))))
     if subset is not None:
-        bias, gradient = bias * subset["bias"], gradient * subset["kernel"].reshape(inputs, channels).T
+        bias, gradient = bias * subset["bias"], gradient * subset["kernel"].reshape(inputs, channels)
     squares = {"bias": jnp.sum(bias**2, axis=1), "kernel": jnp.sum(gradient**2, axis=(1, 2))}
     return squares, {"bias": bias, "kernel": gradient}
 
 
 def _conv_sum(entry: Entry, factors: Weights, gradients: Weights | None) -> Weights:
+    o, p = _axes(entry)
     if gradients is None:
         kernel_outputs, bias_outputs = _scaled(entry.outputs, factors)
         a = _present(entry.inputs, factors["kernel"])
-        kernel, bias = jnp.einsum("npi,npo->oi", a, kernel_outputs), bias_outputs.sum((0, 1))
+        kernel = lax.dot_general(a, kernel_outputs, (((0, 2), (0, p)), ((), ())))
+        bias = bias_outputs.sum((0, p))
     else:
         kernel, bias = (
             jnp.tensordot(factors[name], _present(gradients[name], factors[name]), axes=1)
             for name in ("kernel", "bias")
         )
     side = entry.layer.kernel if isinstance(entry.layer, Conv2D) else 1
-    return {"bias": bias, "kernel": kernel.T.reshape(side, side, -1, kernel.shape[0])}
+    return {"bias": bias, "kernel": kernel.reshape(side, side, -1, entry.outputs.shape[o])}
+
+
+def _axes(entry: Entry) -> tuple[int, int]:
+    """Which axes of a convolution's output gradients are the channels and the positions."""
+    return (1, 2) if isinstance(entry.layer, Conv2D) and channels_first(entry.layer) else (2, 1)
 
 
 def _scaled(g: jax.Array, factors: Weights) -> tuple[jax.Array, jax.Array]:

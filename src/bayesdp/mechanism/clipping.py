@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 
 from bayesdp.errors import one_of
-from bayesdp.mechanism.blocks import fold_blocks
+from bayesdp.mechanism.blocks import fold_blocks, full_precision
 from bayesdp.mechanism.clip_rule import Norms, apply_rule, clip_rule
 from bayesdp.mechanism.subset import restrict
 
@@ -53,6 +53,7 @@ class PerExample:
     def __post_init__(self) -> None:
         one_of("method", self.method, [None, "scan", "vmap"])
 
+    @full_precision
     def clip_sum(
         self, params: Params, examples: Examples, mask: jax.Array, clip_norm: Any, subset: Params | None = None
     ) -> tuple[Params, Norms]:
@@ -72,6 +73,7 @@ class PerExample:
         zero = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), params)
         return fold_blocks(one, zero, examples, mask, self._block(mask))
 
+    @full_precision
     def norms(
         self, params: Params, examples: Examples, mask: jax.Array, clip_norm: Any, subset: Params | None = None
     ) -> Norms:

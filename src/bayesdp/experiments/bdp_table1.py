@@ -1,0 +1,126 @@
+"""S1 Table I with the attacker's success P(A): the rows of MNIST and CIFAR-10, from the runs that `results` holds.
+
+The Abalone and Adult rows are variational inference (J8, J9), which no run here does; they are left out.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bayesdp import convert
+from bayesdp.errors import InputError
+from bayesdp.experiments import bdp_cifar10, bdp_mnist
+from bayesdp.experiments.style import BLUE, GREEN, VERMILION, Row, pick
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+NAME = "bdp-table1"
+TITLE = "S1's Table I: printed, redone, and what holds at the same noise (δ = 10⁻⁵)"
+SIZE = (11.0, 6.2)
+OPTIONS = ("full", "results")
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A line of the paper's table."""
+
+    dataset: str
+    source: str
+    baseline: float
+    accuracy: float
+    dp: float
+    bdp: float
+
+
+PRINTED = (
+    Printed("MNIST", bdp_mnist.NAME, 0.99, 0.96, 2.18, 0.62),
+    Printed("CIFAR-10", bdp_cifar10.NAME, 0.86, 0.73, 8.0, 0.51),
+)
+
+LAST = 1e5
+"""Where the picture ends; an infinite ε is drawn there."""
+
+LINES = {
+    "recipe, BDP redone: product": {"run": "recipe", "way": "paper", "curve": "product", "delta": "1e-05"},
+    "recipe, BDP redone: Hölder": {"run": "recipe", "way": "paper", "curve": "Hölder", "delta": "1e-05"},
+    "recipe, BDP sound: 90 % of people": {"run": "recipe", "way": "sound", "coverage": "0.9"},
+    "recipe, DP: at most": {"run": "recipe", "way": "dp", "curve": "at most"},
+    "records clipped, same noise, DP": {"run": "per record", "way": "dp"},
+    "records clipped, same noise, BDP sound: 90 %": {"run": "per record", "way": "sound"},
+    "noise multiplier σ (the text), DP": {"run": "text", "way": "dp"},
+    "noise multiplier σ (the text), BDP sound: 90 %": {"run": "text", "way": "sound"},
+    "no noise": {"run": "no noise"},
+}
+"""What is taken from the last step of a run's CSV."""
+
+
+def compute(seed: int = 0, *, full: bool = False, results: str | Path = "results") -> list[Row]:
+    """Rows (dataset, line, way, coverage, epsilon, attacker, accuracy) for the data sets whose runs exist.
+
+    Bad input: no run in `results` gets `InputError` that says what to run first. The seed is that of the runs.
+    """
+    del seed
+    rows: list[Row] = []
+    for printed in PRINTED:
+        path = Path(results) / f"{printed.source}{'-full' if full else ''}.csv"
+        if path.is_file():
+            rows += _dataset(printed, path)
+    if not rows:
+        wanted = " or ".join(f"bayesdp reproduce {one.source}{' --full' if full else ''}" for one in PRINTED)
+        raise InputError(f"Expected the table of a run in results={str(results)!r}, got none. Run first: {wanted}.")
+    return rows
+
+
+def _dataset(printed: Printed, path: Path) -> list[Row]:
+    with path.open(encoding="utf-8") as file:
+        table = list(csv.DictReader(file))
+    said = (
+        ("no privacy", math.inf, printed.baseline),
+        ("DP", printed.dp, printed.accuracy),
+        ("BDP", printed.bdp, printed.accuracy),
+    )
+    rows = [
+        _row(printed, f"S1 Table I: {name}", "paper", "", epsilon, convert.attacker_success(epsilon), accuracy)
+        for name, epsilon, accuracy in said
+    ]
+    for name, where in LINES.items():
+        found = pick(table, **where)
+        if found:
+            last = max(found, key=lambda row: int(row["step"]))
+            values = (float(last[column]) for column in ("epsilon", "attacker", "accuracy"))
+            rows.append(_row(printed, name, last["way"], last["coverage"], *values))
+    return rows
+
+
+def _row(printed: Printed, line: str, way: str, coverage: str, epsilon: float, attacker: float, accuracy: float) -> Row:
+    said = {"epsilon": epsilon, "attacker": attacker, "accuracy": accuracy}
+    return {"dataset": printed.dataset, "line": line, "way": way, "coverage": coverage, **said}
+
+
+def draw(figure: Figure, rows: Sequence[Row]) -> None:
+    """A point for each line, ε on a logarithmic scale, P(A) and accuracy in words beside it."""
+    names = list(dict.fromkeys(row["dataset"] for row in rows))
+    panels = figure.subplots(len(names), 1, sharex=True, squeeze=False)[:, 0]
+    colors = {"paper": VERMILION, "sound": BLUE, "dp": GREEN}
+    for axes, name in zip(panels, names, strict=True):
+        here = pick(rows, dataset=name)[::-1]
+        for place, row in enumerate(here):
+            shown = min(row["epsilon"], LAST)
+            left = shown > 100
+            axes.plot(shown, place, ">" if shown == LAST else "o", color=colors[row["way"]], markersize=8)
+            size = "∞" if math.isinf(row["epsilon"]) else f"{row['epsilon']:.3g}"
+            words = f"ε = {size}   P(A) = {100 * row['attacker']:.4g} %   accuracy {100 * row['accuracy']:.1f} %"
+            at = {"xytext": (-9 if left else 9, -3), "ha": "right" if left else "left"}
+            axes.annotate(words, (shown, place), textcoords="offset points", fontsize=8, **at)
+        axes.set_yticks(range(len(here)), [row["line"] for row in here], fontsize=9)
+        axes.set(xscale="log", xlim=(0.05, 2 * LAST), title=name)
+        axes.grid(True, color="#DDDDDD", linewidth=0.6)
+        axes.spines[["top", "right"]].set_visible(False)
+    panels[-1].set_xlabel("ε")
+    figure.suptitle(TITLE, fontsize=12)
