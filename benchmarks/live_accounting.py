@@ -27,9 +27,9 @@ class Timed(Training):
 
     accounting: list[float]
 
-    def _account(self, *arguments: Any) -> None:
+    def account(self, *arguments: Any) -> None:
         start = time.perf_counter()
-        super()._account(*arguments)
+        super().account(*arguments)
         self.accounting.append(time.perf_counter() - start)
 
 

@@ -110,8 +110,8 @@ class Tallies:
     def _whole(self) -> tuple[float, float]:
         """The DP ε of the whole plan at δ and at δ/2."""
         plan = WorstCaseAccountant(self.everybody.engine, self.everybody.adjacency)
-        for level, count in zip(*np.unique(self.noise, return_counts=True), strict=True):
-            plan.step(noise_multiplier=float(level), sampling_rate=self.rate, steps=int(count))
+        for level, q, count in phases(self.noise, self.rates):
+            plan.step(noise_multiplier=level, sampling_rate=q, steps=count)
         return plan.epsilon(self.delta), plan.epsilon(self.delta / 2)
 
     def limit(self) -> float | None:
