@@ -64,7 +64,7 @@ class Case:
 
 CASES = {
     "books, sum": Case(BookKeeping(LOSS, 4), Sum(), 0.4),
-    "books, mean, per layer, many microbatches": Case(BookKeeping(LOSS, 4), Mean(8), (0.3, 0.2), microbatch=3),
+    "books, mean, per layer, many microbatches": Case(BookKeeping(LOSS, 4), Mean(14), (0.3, 0.2), microbatch=3),
     "any loss, mean, automatic": Case(PerExample(LOSS, "scan"), Mean(1), Automatic(0.4, 0.02), normaliser=1.0),
     "any loss as on a GPU, not clipped": Case(PerExample(LOSS, "vmap"), Sum(), None),
     "books as on a GPU, hardly anybody": Case(BookKeeping(LOSS, 16), Sum(), 0.4, rate=0.02),

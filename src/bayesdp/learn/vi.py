@@ -40,12 +40,12 @@ PAPER = "Prior and entropy were clipped and noised with every record, as in pape
 
 
 @lru_cache
-def default_optimizer(mean: float = 1.0, scale: float = 0.02) -> optax.GradientTransformation:
+def default_optimizer(*, mean: float = 1.0) -> optax.GradientTransformation:
     """SGD for the mean, whose noise the average of the iterates takes away again; Adam for the scale.
 
     The gradient of the scale is of the order of 1/N and mostly noise: Adam makes its steps as long as told.
     """
-    parts = {"mean": optax.sgd(mean), "scale": optax.adam(scale)}
+    parts = {"mean": optax.sgd(mean), "scale": optax.adam(0.02)}
     return optax.multi_transform(parts, {name: name for name in parts})
 
 
@@ -79,7 +79,7 @@ class VI(Plan):
 
     def __post_init__(self) -> None:
         if self.optimizer is None:
-            object.__setattr__(self, "optimizer", default_optimizer(0.1 if self.variant == "natural" else 1.0))
+            object.__setattr__(self, "optimizer", default_optimizer(mean=0.1 if self.variant == "natural" else 1.0))
         super().__post_init__()
         errors.one_of("guide", self.guide, KINDS)
         errors.one_of("variant", self.variant, VARIANTS)
