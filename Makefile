@@ -21,8 +21,8 @@ lint: $(VENV)/.lint  ## format, style and types
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-bench: $(VENV)/.plain  ## ratios against dp-accounting, Opacus and JAX-Privacy, measured side by side in one run
-	status=0; for part in accounting live_accounting clipping; do $(BIN)/python benchmarks/$$part.py || status=1; done; exit $$status
+bench: $(VENV)/.plain  ## ratios against dp-accounting, Opacus, JAX-Privacy and NumPyro, measured side by side in one run
+	$(BIN)/python benchmarks
 
 errata: $(VENV)/.plain  ## write docs/errata.md anew from the code that computes it
 	$(BIN)/python -m bayesdp.experiments.errata.page docs/errata.md

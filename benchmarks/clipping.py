@@ -2,7 +2,7 @@
 
 LeNet-5 at batch 512 and a wide CNN of 3.3 M weights at batch 128, on this machine's CPU. Every contestant is a process
 of its own, asked in turn, round after round; the best time of each counts and only ratios are promised. The peers
-live in environments of their own, made on the first run in a cache folder (BAYESDP_BENCH, else the temporary folder).
+live in environments of their own, made on the first run beside ours (in .venv/peers, or where BAYESDP_BENCH says).
 Exits with an error when a promise does not hold.
 """
 
@@ -12,12 +12,13 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from stopwatch import STEPS
+
 HERE = Path(__file__).parent
-CACHE = Path(os.environ.get("BAYESDP_BENCH") or Path(tempfile.gettempdir()) / "bayesdp-bench")
+CACHE = Path(os.environ.get("BAYESDP_BENCH") or HERE.parent / ".venv" / "peers")
 PEERS = {"torch-peers": ["torch==2.13.0", "opacus==1.6.0"], "jax-peers": ["jax==0.10.2", "jax-privacy==2.0.0"]}
 ROUNDS = int(os.environ.get("BAYESDP_BENCH_ROUNDS", "6"))
 
@@ -93,7 +94,7 @@ def compare(network: str, title: str, against_opacus: float, against_jax_privacy
     memory, plain_memory = ours.memory(), plain.memory()  # before the other ways add to the peak
     sizes = [f"microbatch_size={size}" for size in (1, 2, 4)]
     for turn in range(ROUNDS):
-        for way in ("books", "norms", "step"):
+        for way in ("books", "norms", "steps"):
             ours.ask(way)
         plain.ask("plain")
         for way in ("plain", "ghost", "hooks"):
@@ -108,11 +109,12 @@ def compare(network: str, title: str, against_opacus: float, against_jax_privacy
 
     books = ours.times["books"]
     best_opacus, best_jax_privacy = min(opacus.times["hooks"], opacus.times["ghost"]), min(theirs.times.values())
-    # A training example costs its share of a whole step: sampling, clipped sum and noise.
-    norms = ours.times["norms"] / ours.times["step"]
+    # A training example costs its share of a whole step: sampling, clipped sum, noise and the optimiser.
+    step = ours.times["steps"] / STEPS
+    norms = ours.times["norms"] / step
     print(f"\n{title}: one clipped gradient sum, best of {3 * ROUNDS}, milliseconds and multiples of ours")
     rows = [("bayesdp, book-keeping", books), ("bayesdp, any loss (scan)", ours.times["scan"])]
-    rows += [("bayesdp, whole step with sampling and noise", ours.times["step"])]
+    rows += [(f"bayesdp, whole step of training (of {STEPS})", step)]
     rows += [("bayesdp, norms of as many witnesses", ours.times["norms"])]
     rows += [("JAX, not private", plain.times["plain"]), ("PyTorch, not private", opacus.times["plain"])]
     rows += [("Opacus, hooks", opacus.times["hooks"]), ("Opacus, ghost", opacus.times["ghost"])]

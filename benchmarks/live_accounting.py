@@ -1,8 +1,8 @@
 """What keeping three tallies adds to a training run: the time on the host between two compiled intervals.
 
-LeNet-5, expected batch 512 of 60,000 records, 2,000 outsiders and 2,000 members as witnesses. The run is stopped with a
-watch at every interval: the compiled steps with the pass over the witnesses on one side, accounting and the look on
-the other. Also printed: how much longer a step takes because of the witnesses themselves.
+LeNet-5, expected batch 512 of 60,000 records, as many outsiders as members as witnesses. A run is stopped with a watch
+at every interval: the compiled steps with the pass over the witnesses on one side, accounting and the look on the
+other. Also printed: how much longer a step takes because of the witnesses themselves.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bayesdp.learn.training import Training
 from bayesdp.mechanism import ModelLoss, use_host_cores
 from networks import NETWORKS, SHAPE, cross_entropy
 
-RECORDS, WITNESSES, STEPS, INTERVAL, MOST = 60_000, 2_000, 80, 20, 0.05
+RECORDS, WITNESSES, STEPS, INTERVAL, MOST = 60_000, (2_000, 4_000), 80, 20, 0.05
 
 
 class Timed(Training):
@@ -36,8 +36,8 @@ class Timed(Training):
 def seconds(witnesses: int) -> tuple[float, float]:
     """Best seconds of an interval after the first, which compiles: the compiled part, and the accounting."""
     rng = np.random.default_rng(0)
-    x = rng.normal(size=(RECORDS + WITNESSES, *SHAPE)).astype(np.float32)
-    y = rng.integers(0, 10, RECORDS + WITNESSES, dtype=np.int32)
+    x = rng.normal(size=(RECORDS + witnesses, *SHAPE)).astype(np.float32)
+    y = rng.integers(0, 10, RECORDS + witnesses, dtype=np.int32)
     plan = SGD(
         sampling_rate=512 / RECORDS,
         steps=STEPS,
@@ -67,14 +67,19 @@ def seconds(witnesses: int) -> tuple[float, float]:
 def main() -> None:
     """Print the ratio and whether the promise holds."""
     use_host_cores()
-    compiled, accounting = seconds(WITNESSES)
     alone, _ = seconds(0)
-    added = accounting / compiled
-    print(f"\nLive accounting, LeNet-5, batch 512, {WITNESSES} + {WITNESSES} witnesses, {INTERVAL} steps and a look")
-    print(f"  compiled steps {1000 * compiled:.0f} ms, accounting and look {1000 * accounting:.0f} ms")
-    print(f"  with witnesses a step takes {compiled / alone:.1f} times as long as without")
-    print(f"  {'holds' if added <= MOST else 'FAILS'}: accounting adds {added:.1%} (at most {MOST:.0%})")
-    raise SystemExit(0 if added <= MOST else 1)
+    print(
+        f"\nLive accounting, LeNet-5, batch 512, {INTERVAL} steps and a look; without witnesses {1000 * alone:.0f} ms"
+    )
+    kept = []
+    for witnesses in WITNESSES:
+        compiled, accounting = seconds(witnesses)
+        added = accounting / compiled
+        kept.append(added <= MOST)
+        print(f"  {witnesses:,} + {witnesses:,} witnesses: compiled steps {1000 * compiled:.0f} ms, ", end="")
+        print(f"{compiled / alone:.1f} times as long; accounting and look {1000 * accounting:.0f} ms")
+        print(f"  {'holds' if kept[-1] else 'FAILS'}: accounting adds {added:.1%} (at most {MOST:.0%})", flush=True)
+    raise SystemExit(0 if all(kept) else 1)
 
 
 if __name__ == "__main__":

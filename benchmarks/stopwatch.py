@@ -12,6 +12,9 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 
+STEPS = 8
+"""Steps of training that are timed together, because their Poisson batches differ in size."""
+
 
 def serve(ways: Mapping[str, Callable[[], object]], idle: int) -> None:
     """Answer requests until the input ends. "memory" asks for the peak in MB over an idle process."""

@@ -44,5 +44,6 @@ def factors(name: str, schedule: Any, steps: int) -> Array:
 
 def phases(noise: Array, rates: Array) -> list[tuple[float, float, int]]:
     """The different (noise, rate) of a run and how many steps each has: all that worst-case accounting asks."""
-    kinds, counts = np.unique(np.stack([noise, rates], axis=1), axis=0, return_counts=True)
-    return [(float(z), float(q), int(count)) for (z, q), count in zip(kinds, counts, strict=True)]
+    # As complex numbers: those are sorted a hundred times faster than rows.
+    kinds, counts = np.unique(noise + 1j * rates, return_counts=True)
+    return [(float(kind.real), float(kind.imag), int(count)) for kind, count in zip(kinds, counts, strict=True)]

@@ -120,7 +120,7 @@ class Training:
     ) -> Run:
         """Train to the end (or to the budget), looking now and then."""
         if folder is not None:
-            checkpoint.claim(folder, self._fingerprint)
+            checkpoint.claim(folder, self.fingerprint(*self._sources))
         # On every device from the start, as the program leaves them: else the second interval would compile anew.
         self.params, self.state, self.key = jax.device_put((self.params, self.state, self.key), self._everywhere)
         while self.done < self.stop_at:
@@ -198,7 +198,7 @@ class Training:
         self._counts = counts
         self.tallies = self._fresh_tallies()
         self.program, self._given = (step, plan.optimizer), (rule, records, witnesses)
-        self._fingerprint = self.fingerprint(data, audit, watch)
+        self._sources = data, audit, watch
 
     def _fresh_tallies(self) -> Tallies:
         plan, counts = self.plan, self._counts
@@ -325,14 +325,14 @@ def _interval(step: PrivateStep, optimizer: optax.GradientTransformation) -> Any
         witnesses: Records | None,
     ) -> Any:
         def act(carry: Any, now: Any) -> Any:
-            number, factor, noise, pace = now
+            number, keys, factor, noise, pace = now
 
             def move(carry: Any) -> Any:
                 params, state = carry
-                at = gradients.drawn(step_keys(key, number).public, params) if drawing else params
+                at = gradients.drawn(keys.public, params) if drawing else params
                 scaled = jax.tree.map(lambda norm: norm * factor, rule)
-                released, seen = step(
-                    key, number, at, records, clip_norm=scaled, noise_std=noise, witnesses=witnesses, phase=pace
+                released, seen = step.with_keys(
+                    keys, at, records, clip_norm=scaled, noise_std=noise, witnesses=witnesses, phase=pace
                 )
                 if drawing:
                     params, state = gradients.advance(optimizer, number, at, state, released)
@@ -350,7 +350,8 @@ def _interval(step: PrivateStep, optimizer: optax.GradientTransformation) -> Any
 
         # The last interval is filled up with a step number that is not below `stop`.
         numbers = jnp.where(jnp.arange(len(steps)) + steps[0] < stop, steps, stop)
-        (params, state), (raw, distances) = lax.scan(act, (params, state), (numbers, clip, std, phase))
+        keys = jax.vmap(step_keys, (None, 0))(key, numbers)
+        (params, state), (raw, distances) = lax.scan(act, (params, state), (numbers, keys, clip, std, phase))
         return params, state, raw, distances
 
     return interval

@@ -102,5 +102,10 @@ def spread(data: Any, mesh: Mesh) -> Records:
     places = np.minimum(np.arange(capacity)[None, :] * devices + np.arange(devices)[:, None], size - 1)
     dealt = NamedSharding(mesh, DEALT)
     counts = np.array([(size - d + devices - 1) // devices for d in range(devices)], np.int32)
-    placed = jax.tree.map(lambda leaf: jax.device_put(np.asarray(leaf)[places], dealt), data)
+
+    def deal(leaf: Any) -> Any:
+        rows = np.asarray(leaf)
+        return jax.device_put(rows[None] if devices == 1 else rows[places], dealt)
+
+    placed = jax.tree.map(deal, data)
     return Records(placed, jax.device_put(counts, dealt), size)
