@@ -100,11 +100,11 @@ def test_nothing_costs_nothing_infinity_stays_and_too_many_are_refused():
 
 
 def test_state_round_trip_and_bad_input():
-    one = release([0.1, 0.2], 4, sampling="poisson")
+    one = release([0.1, 0.2], 4, sampling="poisson", adjacency="replace-one")
     one.step(3)
     again = RepeatedRelease.from_state(one.state())
     assert again.guarantee(DELTA) == one.guarantee(DELTA)
-    assert again.guarantee(DELTA).sampling == "poisson"
+    assert (again.guarantee(DELTA).sampling, again.guarantee(DELTA).adjacency) == ("poisson", "replace-one")
     with pytest.raises(InputError):
         RepeatedRelease.from_state({**one.state(), "times": 5})
     with pytest.raises(InputError, match="Expected cost with 100 orders"):
@@ -137,6 +137,14 @@ def test_the_larger_orientation_counts():
     assert (both.notion, both.coverage, both.failure, both.ex_post, both.sensitive) == ("bdp", 0.8, 0.01, True, True)
 
 
+def test_exchanged_pairs_speak_for_both_orientations():
+    pairs = RepeatedWitnesses({"exchanged": release(np.full(60, 0.1), 5)}, coverage=0.8, failure=0.01)
+    guarantee = pairs.guarantee(DELTA)
+    assert guarantee.orientation == "both"
+    assert any("one of pairs" in words for words in guarantee.assumptions)
+    assert not any("Nothing is said" in words for words in guarantee.assumptions)
+
+
 def test_the_stated_share_of_people_is_covered_as_often_as_promised():
     """People's shifts are heavy-tailed; the share below the bound is known exactly."""
     rng, law = np.random.default_rng(1), stats.lognorm(1.0, scale=0.05)
@@ -162,4 +170,6 @@ def test_too_few_witnesses_are_refused_beforehand():
         RepeatedWitnesses({}, coverage=0.5, failure=0.1)
     with pytest.raises(InputError, match="Expected orientation"):
         RepeatedWitnesses({"both": release()}, coverage=0.5, failure=0.1)
+    with pytest.raises(InputError, match='Expected "exchanged" witnesses alone'):
+        RepeatedWitnesses({"exchanged": release(), "absent": release()}, coverage=0.5, failure=0.1)
     assert coverage.covered({}, 0.9, 0.01) == 0

@@ -12,7 +12,7 @@ import pytest
 from bayesdp.accountant.repeated import RepeatedRelease, RepeatedWitnesses
 from bayesdp.convert import delta as delta_of
 from bayesdp.errors import InputError
-from bayesdp.experiments.vi_models import logistic
+from bayesdp.learn.bayesian_models import logistic
 from bayesdp.learn.guide import Guide
 from bayesdp.learn.posterior_vi import PosteriorVI
 from bayesdp.learn.probabilistic import NormalPrior, Probabilistic
@@ -90,15 +90,23 @@ def location():
 
 @pytest.fixture(scope="module")
 def toy():
-    """A one-dimensional program whose runs take milliseconds: (key, data, audit) → moments of all trajectories."""
+    """A one-dimensional program whose runs take milliseconds: (key, data, audit) → moments of all trajectories.
+
+    The run's own come first, a member's (the fifth record's) last.
+    """
     guide = Guide("mean-field", 1)
     with jax.enable_x64(True):
         program = Shadows(location(), guide, optax.sgd(0.3), 0.5, 12, initial_scale=0.2, averaged=3)
 
         @jax.jit
         def moments(key, data, records):
-            outsiders = Witnesses(records, jnp.ones(len(records)), jnp.full(len(records), -1))
-            return program._train(key, data, outsiders)
+            member, outsiders = 4, len(records)
+            everybody = Witnesses(
+                jnp.append(records, data[member]),
+                jnp.append(jnp.ones(outsiders), 0),
+                jnp.append(jnp.full(outsiders, -1), member),
+            )
+            return program._train(key, data, everybody)
 
     def run(key, data, records):
         with jax.enable_x64(True):
@@ -108,11 +116,19 @@ def toy():
     return run
 
 
-def test_the_secret_randomness_only_helps(toy):
+@pytest.fixture(scope="module")
+def sixty(toy):
+    """Sixty runs on twelve records, the fifth of which is far from the others, and so is an outsider."""
+    data = np.random.default_rng(0).normal(size=12)
+    data[4] = -2.5
+    pairs = [toy(key, data, np.array([2.5])) for key in range(60)]
+    return [np.array(part)[:, :, 0] for part in zip(*pairs, strict=True)]
+
+
+@pytest.mark.parametrize("who", [1, 2], ids=["outsider", "member"])
+def test_the_secret_randomness_only_helps(sixty, who):
     """δ(ε) of the mechanism whose ω is not revealed is at most δ + Pr[ε_x(ω) > ε]: mixtures integrated on a grid."""
-    data, runs, epsilons = np.random.default_rng(0).normal(size=12), 60, (0.3, 1.0, 3.0)
-    pairs = [toy(key, data, np.array([2.5])) for key in range(runs)]
-    mean, variance = (np.array(part)[:, :, 0] for part in zip(*pairs, strict=True))
+    (mean, variance), runs, epsilons = (part[:, [0, who]] for part in sixty), 60, (0.3, 1.0, 3.0)
     z = np.linspace(mean.min() - 3, mean.max() + 3, 20_001)
     density = np.exp(-((z - mean[..., None]) ** 2) / (2 * variance[..., None])) / np.sqrt(
         2 * np.pi * variance[..., None]
@@ -128,7 +144,7 @@ def test_the_secret_randomness_only_helps(toy):
         for here, there in ((0, 1), (1, 0)):
             truth = np.maximum(mixed[here] - math.exp(epsilon) * mixed[there], 0).sum() * (z[1] - z[0])
             assert truth <= 1e-2 + (bounds > epsilon).mean()
-    assert 0 < (bounds > 1.0).mean() < 1
+    assert 0 < (bounds > 3.0).mean() < 1
 
 
 def test_a_share_of_people_is_covered_and_their_loss_is_bounded(toy):
@@ -137,7 +153,7 @@ def test_a_share_of_people_is_covered_and_their_loss_is_bounded(toy):
     missed, losses = 0, []
     for key in range(tries):
         people = rng.standard_t(3, size=240)
-        mean, variance = toy(key, rng.standard_t(3, size=12), people)
+        mean, variance = (part[:-1] for part in toy(key, rng.standard_t(3, size=12), people))
         costs = two_sided_cost(mean[0], variance[0], mean[1:], variance[1:], ORDERS)
         audit = RepeatedRelease(costs[:40], ORDERS, planned=samples)
         others = RepeatedRelease(costs[40:], ORDERS, planned=samples)
@@ -199,6 +215,15 @@ def test_everybody_is_promised_something_inside_of_a_public_box_only():
     assert delta_of(8 * wide.softening.worst_cost(2, ORDERS), ORDERS, 2.0) <= 1.001e-4
 
 
+def test_a_run_that_left_the_real_numbers_is_no_outcome_of_its_own_inside_of_the_box():
+    """One record can bring it about: an error instead of samples would tell with certainty."""
+    plan = dataclasses.replace(PLAN, steps=3, optimizer=optax.sgd(1e300), radius=2.0, scales=(0.05, 0.5), widen=3.0)
+    fit = plan.fit(SMALL, np.full((40, 2), 3e38, np.float32), members=0, seed=0)
+    draws = fit.sample()
+    assert np.isfinite(draws).all()
+    assert math.isfinite(fit.guarantees[0].epsilon)
+
+
 @pytest.mark.parametrize(
     ("values", "message"),
     [
@@ -213,6 +238,8 @@ def test_everybody_is_promised_something_inside_of_a_public_box_only():
         ({"conversion": "exact"}, "Expected conversion"),
         ({"accounting": "none"}, "Expected accounting"),
         ({"accounting": "one-step", "guide": "full-rank"}, 'Expected guide to be "mean-field"'),
+        ({"accounting": "one-step", "adjacency": "replace-one"}, 'Expected adjacency to be "add-remove"'),
+        ({"adjacency": "swap"}, "Expected adjacency"),
         ({"epsilon_budget": 1.0}, "Expected radius and scales to be given with epsilon_budget"),
     ],
 )
@@ -229,6 +256,12 @@ def test_bad_calls_are_refused_before_training():
         PLAN.fit(logistic, data)
     with pytest.raises(InputError, match='Expected audit records, and none to watch, for accounting="one-step"'):
         dataclasses.replace(PLAN, accounting="one-step").fit(logistic, data)
+    exchange = dataclasses.replace(PLAN, adjacency="replace-one")
+    for given in ({"members": 5}, {"watch": yes_or_no(1, 2)}):
+        with pytest.raises(InputError, match="Expected neither members nor watch"):
+            exchange.fit(logistic, data, audit=yes_or_no(200, 1), **given)
+    with pytest.raises(InputError, match='5 witnesses "exchanged" support'):
+        exchange.fit(logistic, data, audit=yes_or_no(5, 1))
     with pytest.raises(InputError, match="Expected audit to hold records of shape"):
         PLAN.fit(logistic, data, audit=(np.zeros((200, 2), np.float32), np.zeros(200, np.int32)), members=0)
     wild = dataclasses.replace(PLAN, optimizer=optax.sgd(1e30), steps=5)

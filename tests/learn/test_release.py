@@ -90,9 +90,14 @@ def test_a_trajectory_that_is_no_gaussian_costs_infinitely_much(full):
     softening = Softening(radius=10.0, scales=(0.01, 10.0))
     costs = two_sided_cost(np.zeros(2), shape([[1.0, 1.0]])[0], means, spreads, np.array([2.0]))[:, 0]
     assert np.isfinite(costs).tolist() == [True, False, False, False, False]
-    softened = softening(means, spreads)
-    costs = two_sided_cost(np.zeros(2), shape([[1.0, 1.0]])[0], *softened, np.array([1.0001]))[:, 0]
-    assert np.isfinite(costs).tolist() == [True, False, False, False, True]
+    # Inside of public bounds it has a public stand-in, so that nothing but a Gaussian of the box ever comes out.
+    m, s = softening(means, spreads)
+    assert m[1:4].tolist() == [[0, 0]] * 3
+    assert (s[1:4] == shape([[100.0, 100.0]])[0]).all()
+    assert np.isfinite(two_sided_cost(np.zeros(2), shape([[1.0, 1.0]])[0], m, s, np.array([1.0001]))).all()
+    one = softening(means[1], spreads[1])
+    assert (one[0].tolist(), one[1].tolist()) == ([0, 0], shape([[100.0, 100.0]])[0].tolist())
+    assert softening(np.array([1e200, 0.0]), spreads[0])[0].tolist() == [0, 0]
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,10 @@ def test_nothing_drawn_costs_nothing_and_nothing_is_promised_to_everybody_after(
     assert any("stay secret" in one for one in bdp.assumptions)
     assert any("known to the attacker" in one for one in bdp.assumptions)
     assert instance.epsilon == book.instance.epsilon(DELTA).max()
+    assert book.whose == "the most exposed of 40 outsiders, drawn at random"
+    assert account(watched=[0.1]).whose == "the watched record"
+    assert account(watched=[0.1, 0.2]).whose == "the most exposed of the watched records"
+    assert account().whose == ""
     assert book.curve().at(0.5) >= bdp.epsilon
     assert account().curve() is None
 

@@ -94,6 +94,18 @@ def test_samples_have_the_posterior_law(spread):
     np.testing.assert_allclose(np.cov(draws.T), np.diag(spread) if spread.ndim == 1 else spread, atol=2e-3)
 
 
+def test_the_last_digits_of_a_sample_do_not_say_which_mean_it_was():
+    """Noise is float32: of an unrounded sum, (draw − mean)/scale would be one for the true mean and for no other."""
+    draws = sampler(MEAN, SPREAD, jax.random.key(3))(1000)
+    np.testing.assert_array_equal(draws, draws.astype(np.float32))
+
+    def hits(mean):
+        noise = (draws - mean) / np.sqrt(SPREAD)
+        return np.isclose(noise, noise.astype(np.float32), rtol=1e-12, atol=0).mean()
+
+    assert abs(hits(MEAN) - hits(MEAN + 1e-3)) < 0.02
+
+
 def secrets(folder=None):
     """The parameters as they might be written: bytes of both precisions, and digits."""
     numbers = [*MEAN, *SPREAD, *np.sqrt(SPREAD), *np.log(np.sqrt(SPREAD))]

@@ -90,7 +90,7 @@ def test_a_shadow_is_the_training_run_with_one_record_more_or_fewer():
         theta = np.asarray(program(key, arrays, crowd.witnesses))
         omega = randomness(key, STEPS, 6)
         start = np.asarray(guide.start(jnp.zeros(2), 0.1))
-    assert crowd.sizes == (2, 2, 1, 1)
+    assert crowd.sizes == {"absent": 2, "present": 2, "watched": 1, "fewer": 1}
     expected = [
         retrained(start, data, omega),
         retrained(start, data, omega, added=(audit[0][0], audit[1][0]), coin=0),
@@ -152,6 +152,28 @@ def test_forgetful_shadows_take_one_step_from_the_run():
                 every[number, 1 + i], theta - LEARNING * slope(theta, noise, more, label, RATE), rtol=1e-11, atol=1e-12
             )
         theta = step
+
+
+def test_a_watched_record_loses_each_of_its_copies_in_turn():
+    """Equal rows have coins of their own: which of them is the person's is not known, so the worst counts."""
+    x, y = records(5, 2, 0)
+    data = (np.vstack([x, x[:2], x[:1]]), np.concatenate([y, y[:2], y[:1]]))
+    watch = (x[[0, 3, 1, 4]] + np.array([[0.0], [0.0], [0.0], [1.0]]), y[[0, 3, 1, 4]])
+    with jax.enable_x64(True):
+        crowd = gather(data, None, np.array([2]), watch)
+    assert crowd.sizes == {"absent": 0, "present": 1, "watched": 4, "fewer": 6}
+    assert crowd.witnesses.place.tolist() == [2, -1, -1, -1, -1, 0, 5, 7, 3, 1, 6]
+    assert crowd.witnesses.adds.tolist() == [0, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0]
+    costs = crowd.costs(np.array([[0.5], [1.0], [2.0], [3.0], [4.0], [0.1], [7.0], [0.2], [0.3], [0.4], [5.0]]))
+    assert costs["watched"].ravel().tolist() == [7.0, 2.0, 5.0, 4.0]
+
+
+def test_an_outsider_in_the_place_of_a_member():
+    data, audit = records(5, 2, 0), records(2, 2, 1)
+    crowd = gather(data, audit, np.array([4, 1]), None, exchange=True)
+    assert crowd.sizes == {"exchanged": 2, "present": 0, "watched": 0, "fewer": 0}
+    assert (crowd.witnesses.place.tolist(), crowd.witnesses.adds.tolist()) == ([4, 1], [1, 1])
+    assert list(crowd.costs(np.ones((2, 1)))) == ["exchanged"]
 
 
 def test_records_of_another_form_are_refused():

@@ -7,7 +7,7 @@ import pytest
 
 from bayesdp.accountant import WorstCaseAccountant
 from bayesdp.errors import InputError
-from bayesdp.experiments.vi_models import logistic
+from bayesdp.learn.bayesian_models import logistic
 from bayesdp.learn.wang_sgld import WangSGLD, decreasing
 
 ABALONE = WangSGLD(epsilon=1.0, sampling_rate=0.05, passes=10, bound=5.0)

@@ -23,7 +23,7 @@ from bayesdp.accountant import coverage as coverages
 from bayesdp.accountant import state as states
 from bayesdp.accountant.coverage import Curve
 from bayesdp.errors import Array, InputError
-from bayesdp.guarantee import Guarantee, Sampling
+from bayesdp.guarantee import ADJACENCIES, Adjacency, Guarantee, Sampling
 
 KIND = "bayesdp/repeated"
 VERSION = 1
@@ -37,13 +37,16 @@ _HOW: dict[str, str] = {
 _WITNESSES = (
     "Witnesses are independent draws of the population, fixed before the run; outsiders never influenced it (H5)."
 )
+_PAIRS = "The share is one of pairs: a member, and an outsider who takes its place, drawn independently."
+SIDES = ("absent", "present", "exchanged")
 
 
 class RepeatedRelease:
     """What up to `planned` runs cost each of some records.
 
-    `cost` is (records, orders), (α−1)·D_α of one run at Rényi `orders`, the larger direction; +inf allowed. Queries
-    change nothing; bad input gets `InputError` and changes nothing.
+    `cost` is (records, orders), (α−1)·D_α of one run at Rényi `orders`, the larger direction; +inf allowed.
+    `adjacency`, `sampling`: which change of the data it is the cost of. Queries change nothing; bad input gets
+    `InputError` and changes nothing.
     """
 
     def __init__(
@@ -54,6 +57,7 @@ class RepeatedRelease:
         planned: int,
         conversion: convert.Conversion = "tail",
         sampling: Sampling = "none",
+        adjacency: Adjacency = "add-remove",
     ) -> None:
         self.orders = errors.orders("orders", orders)
         self.costs = errors.array("cost", cost, least=0, infinite=True, ndim=2)
@@ -63,6 +67,7 @@ class RepeatedRelease:
         errors.one_of("conversion", conversion, convert.CONVERSIONS)
         self.conversion: convert.Conversion = conversion
         self.sampling: Sampling = sampling
+        self.adjacency: Adjacency = errors.one_of("adjacency", adjacency, ADJACENCIES)
         self.times = 0
 
     def step(self, times: int = 1) -> None:
@@ -101,13 +106,14 @@ class RepeatedRelease:
             "planned": self.planned,
             "conversion": self.conversion,
             "sampling": self.sampling,
+            "adjacency": self.adjacency,
             "times": self.times,
         }
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> RepeatedRelease:
         """The accountant that `state` describes. Another kind or version, or malformed: `InputError`."""
-        names = {"cost", "orders", "planned", "conversion", "sampling", "times"}
+        names = {"cost", "orders", "planned", "conversion", "sampling", "adjacency", "times"}
         states.check(state, KIND, VERSION, names)
         with states.reading():
             self = cls(**{name: state[name] for name in names - {"times"}})
@@ -120,6 +126,7 @@ class RepeatedRelease:
             "ex_post": True,
             "sensitive": True,
             "sampling": self.sampling,
+            "adjacency": self.adjacency,
             "assumptions": (_HOW[self.conversion],),
             "delta_split": {self.conversion: delta},
         }
@@ -128,13 +135,16 @@ class RepeatedRelease:
 class RepeatedWitnesses:
     """The same for people like those in the data: witnesses by orientation, "absent" and "present" (C1, H5).
 
-    `coverage` and `failure` as for `BayesianAccountant`. Bad input: no witnesses, or too few for the coverage.
+    "exchanged" ones, alone, are pairs of a member and an outsider who takes its place: they speak for both. `coverage`
+    and `failure` as for `BayesianAccountant`. Bad input: no witnesses, or too few for the coverage.
     """
 
     def __init__(self, sides: Mapping[str, RepeatedRelease], *, coverage: float, failure: float) -> None:
-        self.sides = {errors.one_of("orientation", name, ("absent", "present")): one for name, one in sides.items()}
+        self.sides = {errors.one_of("orientation", name, SIDES): one for name, one in sides.items()}
         if not sides:
             raise InputError("Expected witnesses of at least one orientation, got none.")
+        if "exchanged" in sides and len(sides) > 1:
+            raise InputError(f'Expected "exchanged" witnesses alone, got them with {sorted(sides)}.')
         self.coverage, self.failure = errors.probability("coverage", coverage), errors.probability("failure", failure)
         counts = {name: len(one.costs) for name, one in self.sides.items()}
         coverages.check_support(counts, self.coverage, self.failure / len(counts))
@@ -150,9 +160,10 @@ class RepeatedWitnesses:
         losses = {name: side.epsilon(delta) for name, side in self.sides.items()}
         details = first._print(delta)
         missing = {"absent": "members", "present": "outsiders"}
-        one_sided = [missing[name] for name in self.sides] if len(self.sides) == 1 else []
+        one_sided = [missing[name] for name in self.sides if name in missing] if len(self.sides) == 1 else []
         details["assumptions"] += (
             _WITNESSES,
+            *([_PAIRS] if "exchanged" in self.sides else []),
             *(f"Nothing is said about {who}: none were given as witnesses (C1, H5)." for who in one_sided),
         )
         return Guarantee(
@@ -161,7 +172,7 @@ class RepeatedWitnesses:
             delta=delta,
             coverage=self.coverage,
             failure=self.failure,
-            orientation="both" if len(self.sides) == 2 else next(iter(self.sides)),  # type: ignore[arg-type]
+            orientation=next(iter(self.sides)) if one_sided else "both",  # type: ignore[arg-type]
             **details,
         )
 

@@ -2,9 +2,18 @@
 
     train θ on D without noise  →  keep θ secret  →  release w_1 … w_n ~ q(·; θ)
 
+    plan = bd.PosteriorVI(sampling_rate=0.05, steps=1000, samples=10, widen=0.1)
+    posterior = plan.fit(model, (x, y), audit=(x_others, y_others))     # others: never trained on
+    posterior.sample(10)                                                # charged; an eleventh is refused
+    posterior.predict((x_new,)), posterior.guarantees, posterior.curve(), posterior.report("report.html")
+
+Take it where people like those in the data are to be protected and nothing need be promised to an unlikely one; where
+everybody is, take `bd.VI`. The more is added by `temper` and `widen`, the less samples tell; more records help most.
+
 Let ω be the randomness of training (batches, Monte Carlo draws), independent of the data, and θ' what the same ω makes
-of the data with one record x more or fewer: a *shadow* (`shadow`). Given ω both are fixed and samples are independent,
-so the loss L = Σ_j log q(w_j;θ)/q(w_j;θ') has E exp(λL − nλD_{λ+1}(q‖q')) = 1. It follows (proofs: docs/theory.md):
+of the data with one record x more or fewer, or another in its place: a *shadow* (`shadow`). Given ω both are fixed and
+samples are independent, so the loss L = Σ_j log q(w_j;θ)/q(w_j;θ') has E exp(λL − nλD_{λ+1}(q‖q')) = 1. It follows
+(proofs: docs/theory.md):
 
 - *one record*: given any ω, with probability 1 − δ the loss stays below ε_x(ω), either way round, whenever sampling
   stops;
@@ -34,7 +43,7 @@ from bayesdp.accountant.calibrate import calibrate_noise
 from bayesdp.accountant.coverage import check_support
 from bayesdp.accountant.repeated import RepeatedRelease, RepeatedWitnesses
 from bayesdp.errors import Array, InputError
-from bayesdp.guarantee import Sampling
+from bayesdp.guarantee import ADJACENCIES, Adjacency, Sampling
 from bayesdp.learn.crowd import Crowd, gather
 from bayesdp.learn.guide import KINDS, Guide, Kind
 from bayesdp.learn.one_step import OneStep
@@ -69,6 +78,8 @@ class PosteriorVI:
         delta, coverage, failure: of the guarantees.
         conversion: "tail" bounds the loss itself, whenever sampling stops; "hockey-stick" is the smaller ε of ordinary
             (ε, δ).
+        adjacency: "replace-one" for promises about exchanging a record for another. A record's share is then one of
+            pairs (member, outsider); nobody can be watched.
         epsilon_budget: refuse the sample that would pass this DP ε at δ (needs radius and scales).
         accounting: "shadow", or "one-step" for the paper's own recipe, which is unsound (ERR 8).
 
@@ -91,6 +102,7 @@ class PosteriorVI:
     coverage: float = 0.9
     failure: float = 1e-6
     conversion: convert.Conversion = "tail"
+    adjacency: Adjacency = "add-remove"
     epsilon_budget: float | None = None
     accounting: Accounting = "shadow"
 
@@ -105,9 +117,12 @@ class PosteriorVI:
         for name in ("delta", "coverage", "failure"):
             errors.probability(name, getattr(self, name))
         errors.one_of("conversion", self.conversion, convert.CONVERSIONS)
-        errors.one_of("accounting", self.accounting, ("shadow", "one-step"))
-        if self.accounting == "one-step" and self.guide != "mean-field":
-            raise errors.refuse("guide", self.guide, 'to be "mean-field" for accounting="one-step", as in the paper')
+        errors.one_of("adjacency", self.adjacency, ADJACENCIES)
+        if errors.one_of("accounting", self.accounting, ("shadow", "one-step")) == "one-step":
+            for name, only in (("guide", "mean-field"), ("adjacency", "add-remove")):
+                if getattr(self, name) != only:
+                    expected = f'to be "{only}" for accounting="one-step", as in the paper'
+                    raise errors.refuse(name, getattr(self, name), expected)
         affordable(self.softening.worst_cost(1, ORDERS), self.samples, self.delta, self.epsilon_budget)
 
     @property
@@ -142,7 +157,7 @@ class PosteriorVI:
         data: Data,
         *,
         audit: Data = None,
-        members: int = 1000,
+        members: int | None = None,
         watch: Data = None,
         params: Any = None,
         seed: int | None = None,
@@ -154,7 +169,8 @@ class PosteriorVI:
             data: arrays with the records along the first axis.
             audit: records of the same distribution that are never trained on: outsiders, each with a shadow that has
                 it.
-            members: how many training records are drawn before the run as witnesses, each with a shadow without it.
+            members: how many training records are drawn before the run as witnesses, each with a shadow without it;
+                None: 1000. For "replace-one" there are as many as outsiders, each of whom takes the place of one.
             watch: records whose own guarantee is wanted: with one copy more and, where the data hold it, one fewer.
             params: starting values; see `probabilistic`.
             seed: makes the run reproducible and **not private**.
@@ -163,14 +179,11 @@ class PosteriorVI:
         own, all of them in one program.
         """
         size = records_of("data", data)
-        chosen = np.random.default_rng(seed).permutation(size)[: errors.whole("members", members, least=0)]
-        if self.accounting == "one-step":
-            if audit is None or watch is not None:
-                raise InputError('Expected audit records, and none to watch, for accounting="one-step".')
-            chosen = chosen[:0]
-        counts = {"absent": 0 if audit is None else records_of("audit", audit), "present": len(chosen)}
-        sides = {name: count for name, count in counts.items() if count}
+        outsiders = 0 if audit is None else records_of("audit", audit)
+        chosen = self._members(size, outsiders, members, watch, seed)
         if self.accounting == "shadow":  # refuse now what could not be answered after training
+            sides = {"exchanged": outsiders} if self._exchange else {"absent": outsiders, "present": len(chosen)}
+            sides = {name: count for name, count in sides.items() if count}
             check_support(sides, self.coverage, self.failure / max(len(sides), 1))
         train, draw = jax.random.split(seeded_key(seed) if seed is not None else fresh_key())
         with jax.enable_x64(True):
@@ -178,14 +191,14 @@ class PosteriorVI:
             worst = self.softening.worst_cost(known.dim, ORDERS)
             samples = affordable(worst, self.samples, self.delta, self.epsilon_budget)
             guide, arrays = Guide(self.guide, known.dim), _doubles(data)
-            crowd = gather(arrays, audit, np.sort(chosen), watch)
+            crowd = gather(arrays, audit, chosen, watch, exchange=self._exchange)
             theta = np.asarray(self._program(known, guide)(train, arrays, crowd.witnesses))
         mean, spread, books = (
             self._shadowed(guide, theta, crowd, samples)
             if self.accounting == "shadow"
             else self._stepped(guide, theta, samples)
         )
-        account = ReleaseAccount(samples=samples, delta=self.delta, worst=worst, **books)
+        account = ReleaseAccount(samples=samples, delta=self.delta, worst=worst, adjacency=self.adjacency, **books)
         return SecretPosterior(self, known, sampler(mean, spread, draw), account, records=size, seeded=seed is not None)
 
     def describe(self) -> dict[str, Any]:
@@ -214,6 +227,27 @@ class PosteriorVI:
 
     # --- how ------------------------------------------------------------------------------------------------
 
+    @property
+    def _exchange(self) -> bool:
+        return self.adjacency == "replace-one"
+
+    def _members(self, size: int, outsiders: int, members: int | None, watch: Data, seed: int | None) -> Any:
+        """The rows of the data that are witnesses, or that outsiders are to take the places of."""
+        rng = np.random.default_rng(seed)
+        if self.accounting == "one-step":
+            if not outsiders or watch is not None:
+                raise InputError('Expected audit records, and none to watch, for accounting="one-step".')
+            return np.zeros(0, np.int64)
+        if self._exchange:
+            if members is not None or watch is not None:
+                raise InputError(
+                    'Expected neither members nor watch for adjacency="replace-one", got some. Each audit record takes '
+                    "the place of a training record; who would take that of a watched one is not known."
+                )
+            return rng.integers(size, size=outsiders)
+        count = 1000 if members is None else errors.whole("members", members, least=0)
+        return np.sort(rng.permutation(size)[:count])
+
     def _program(self, model: Probabilistic, guide: Guide) -> Shadows:
         return Shadows(
             model,
@@ -231,7 +265,12 @@ class PosteriorVI:
         mean, spread = self.softening(*guide.moments(theta))
         _check_finite(mean[0], spread[0])
         each = two_sided_cost(mean[0], spread[0], mean[1:], spread[1:], ORDERS)
-        common: dict[str, Any] = {"planned": samples, "conversion": self.conversion, "sampling": self._sampling}
+        common: dict[str, Any] = {
+            "planned": samples,
+            "conversion": self.conversion,
+            "sampling": self._sampling,
+            "adjacency": self.adjacency,
+        }
         books = {name: RepeatedRelease(cost, ORDERS, **common) for name, cost in crowd.costs(each).items()}
         watched = books.pop("watched", None)
         alike = RepeatedWitnesses(books, coverage=self.coverage, failure=self.failure) if books else None

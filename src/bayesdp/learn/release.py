@@ -53,17 +53,27 @@ class Softening:
         return self.radius is not None and self.scales is not None
 
     def __call__(self, mean: Array, spread: Array) -> tuple[Array, Array]:
-        """(m̂, Ŝ) of means (…, d) and variances (…, d) or covariances (…, d, d)."""
+        """(m̂, Ŝ) of means (…, d) and variances (…, d) or covariances (…, d, d).
+
+        Inside of public bounds what is no number counts as N(0, largest² + widen²): an error would be an outcome that
+        one record can bring about, and everybody is promised that there is none.
+        """
         if self.radius is not None:
-            size = np.linalg.norm(mean, axis=-1, keepdims=True)
-            with np.errstate(invalid="ignore"):  # infinite means become NaN, which costs infinitely much
+            with np.errstate(over="ignore", invalid="ignore"):  # infinite means become NaN
+                size = np.linalg.norm(mean, axis=-1, keepdims=True)
                 mean = mean * (self.radius / np.maximum(size, self.radius))
         full = spread.ndim > mean.ndim
         spread = self.temper * spread
         if self.scales is not None:
             low, high = self.scales[0] ** 2, self.scales[1] ** 2
             spread = _clip_eigenvalues(spread, low, high) if full else np.clip(spread, low, high)
-        return mean, spread + self.widen**2 * (np.eye(mean.shape[-1]) if full else 1)
+        spread = spread + self.widen**2 * (np.eye(mean.shape[-1]) if full else 1)
+        if self.radius is not None and self.scales is not None:
+            axes = tuple(range(mean.ndim - 1, spread.ndim))
+            lost = ~(np.isfinite(mean).all(axis=-1) & np.isfinite(spread).all(axis=axes))
+            mean[lost] = 0.0
+            spread[lost] = (self.scales[1] ** 2 + self.widen**2) * (np.eye(mean.shape[-1]) if full else 1)
+        return mean, spread
 
     def worst_cost(self, dim: int, orders: Array) -> Array:
         """The largest cost of any two posteriors of `dim` numbers, one per order; infinite where there is none.

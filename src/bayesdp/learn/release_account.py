@@ -12,7 +12,7 @@ from bayesdp import convert, errors
 from bayesdp.accountant.coverage import Curve
 from bayesdp.accountant.repeated import RepeatedRelease, RepeatedWitnesses
 from bayesdp.errors import Array, InputError
-from bayesdp.guarantee import Guarantee
+from bayesdp.guarantee import Adjacency, Guarantee
 
 ORDERS = 1 + np.geomspace(0.01, 4000, 100)
 """From so near to 1 that the divergence of nearly any two Gaussians is finite there (B3), each a seventh further."""
@@ -28,6 +28,14 @@ _REVEALED = (
     "part of its draw from the population."
 )
 _PUBLIC = "Preprocessing, the number of records, rates and steps are public (H6)."
+
+
+WITNESSES = {
+    "present": "members",
+    "exchanged": "pairs of a member and an outsider in its place",
+    "absent": "outsiders",
+}
+"""Groups of witnesses in words, those first whose losses a report shows where nobody is watched."""
 
 
 class People(Protocol):
@@ -73,13 +81,20 @@ class ReleaseAccount:
     """Counts samples, refuses more than `samples`, and says what those drawn so far have cost.
 
     `worst` is the largest cost of one sample at each of `ORDERS` (infinite if unbounded); `alike` answers for people
-    like those in the data, `watched` for the watched records.
+    like those in the data, `watched` for the watched records. `adjacency` is what the promises are about.
     """
 
     def __init__(
-        self, *, samples: int, delta: float, worst: Array, alike: People | None, watched: RepeatedRelease | None
+        self,
+        *,
+        samples: int,
+        delta: float,
+        worst: Array,
+        alike: People | None,
+        watched: RepeatedRelease | None,
+        adjacency: Adjacency = "add-remove",
     ) -> None:
-        self.samples, self.delta, self.worst = samples, delta, worst
+        self.samples, self.delta, self.worst, self.adjacency = samples, delta, worst, adjacency
         self.alike, self.watched = alike, watched
         self.drawn = 0
 
@@ -111,6 +126,7 @@ class ReleaseAccount:
             notion="dp",
             epsilon=worst_epsilon(self.worst, self.drawn, self.delta),
             delta=self.delta,
+            adjacency=self.adjacency,
             sampling="none",
             assumptions=(_BOX if bounded else _UNBOUNDED, _SECRET),
             delta_split={"dp": self.delta},
@@ -120,10 +136,23 @@ class ReleaseAccount:
 
     @property
     def instance(self) -> RepeatedRelease | None:
-        """The accountant of the watched records; of the member witnesses where nobody is watched."""
-        if self.watched is not None or not isinstance(self.alike, RepeatedWitnesses):
-            return self.watched
-        return self.alike.sides.get("present", self.alike.sides.get("absent"))
+        """The accountant of the watched records; of the member witnesses (or others) where nobody is watched."""
+        return self._shown[1]
+
+    @property
+    def whose(self) -> str:
+        """In words, whom the per-instance guarantee is for."""
+        return self._shown[0]
+
+    @property
+    def _shown(self) -> tuple[str, RepeatedRelease | None]:
+        if self.watched is not None:
+            one = len(self.watched.costs) == 1
+            return "the watched record" if one else "the most exposed of the watched records", self.watched
+        if isinstance(self.alike, RepeatedWitnesses):
+            name, book = next((name, self.alike.sides[name]) for name in WITNESSES if name in self.alike.sides)
+            return f"the most exposed of {len(book.costs):,} {WITNESSES[name]}, drawn at random", book
+        return "", None
 
     def curve(self) -> Curve | None:
         """Share of people → Bayesian ε; None without shadows of witnesses."""

@@ -29,13 +29,17 @@ from bayesdp.mechanism.noise import normal
 
 if TYPE_CHECKING:
     from bayesdp.learn.posterior_vi import PosteriorVI
-    from bayesdp.report import Report
+    from bayesdp.report import Intervals, Report
 
 Draw = Callable[[int], Array]
 
 
 def sampler(mean: Array, spread: Array, key: jax.Array) -> Draw:
-    """`draw(n)` → n fresh draws of N(mean, spread), (n, d) in float64; the arguments live in the function only."""
+    """`draw(n)` → n fresh draws of N(mean, spread), (n, d) in float64; the arguments live in the function only.
+
+    A draw is rounded to float32. The noise is float32 and the mean is not: unrounded, the last digits would say which
+    mean it was.
+    """
     factor = np.linalg.cholesky(spread) if spread.ndim == 2 else np.diag(np.sqrt(spread))
     calls = 0
 
@@ -43,7 +47,7 @@ def sampler(mean: Array, spread: Array, key: jax.Array) -> Draw:
         nonlocal calls
         noise = np.asarray(normal(jax.random.fold_in(key, calls), (n, len(mean))), np.float64)
         calls += 1
-        return np.asarray(mean + noise @ factor.T)
+        return np.asarray(mean + noise @ factor.T, np.float32).astype(np.float64)
 
     return draw
 
@@ -147,6 +151,7 @@ class SecretPosterior:
         metrics: dict[str, float] | None = None,
         preprocessing: tuple[str, ...] = (),
         notes: tuple[str, ...] = (),
+        posterior: Intervals | None = None,
     ) -> Report:
         """Everything that the report shows, as one value."""
         from bayesdp.report import CoverageCurve, RecordLosses, Report
@@ -158,7 +163,7 @@ class SecretPosterior:
             settings=self.plan.settings(self.records, self._account.drawn, self._account.samples),
             delta=self.plan.delta,
             guarantees=tuple(self.guarantees),
-            record="the most exposed of the watched records",
+            record=self._account.whose,
             curve=None
             if curve is None
             else CoverageCurve(
@@ -170,7 +175,15 @@ class SecretPosterior:
             assumptions=(SEEDED,) if self.seeded else (),
             preprocessing=preprocessing,
             notes=notes,
+            released="the samples",
+            posterior=posterior or (self.summary() if len(self._drawn) else None),
         )
+
+    def summary(self, probability: float = 0.9) -> Intervals:
+        """From the samples, of every parameter in the model's terms: its mean, and where a further draw would lie."""
+        from bayesdp.learn.summary import Summary
+
+        return Summary(self._model).of_samples(self._some(1), probability)
 
     def report(self, path: str | Path, **details: Any) -> Path:
         """Write the report: one HTML page that opens offline, or JSON for a name that ends so."""

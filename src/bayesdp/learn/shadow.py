@@ -1,14 +1,16 @@
-"""Shadow trajectories: the posterior as it would be with one record more, or one fewer (SPEC H6).
+"""Shadow trajectories: the posterior as it would be with one record more, one fewer, or another (SPEC H6).
 
-    θ = T(D; ω),    outsider x: θ' = T(D + x; ω, coins of x),    member x: θ' = T(D − x; ω)
+    θ = T(D; ω),    outsider x: θ' = T(D + x; ω, coins of x),    member x: θ' = T(D − x; ω),
+                    x in the place of member y: θ' = T(D − y + x; ω)
 
 T is variational inference without noise, ω its randomness: who is in which batch, and the Monte Carlo draws. All
 trajectories are one program and take each step with the same ω, so they differ in the one record and in nothing else:
 
     θ ← optimiser(θ, −g/N),    g = (1/q) Σ_{i in batch} ∇ E_q log p(x_i|z) + ∇ E_q log p(z) + ∇ entropy
 
-Batches are Poisson with rate q: an outsider has coins of its own, a member's are those of the run. N is public and
-stays what it is. Train in float64: two trajectories lie about σ√(d/N) apart, which rounding to float32 would blur.
+Batches are Poisson with rate q: an outsider has coins of its own, a member's are those of the run, and who takes its
+place takes its coins. N is public and stays what it is. Train in float64: two trajectories lie about σ√(d/N) apart,
+which rounding to float32 would blur.
 """
 
 from __future__ import annotations
@@ -31,10 +33,10 @@ _MICROBATCH = 256
 
 
 class Witnesses(NamedTuple):
-    """A record for each shadow: `sign` +1 adds it, −1 takes it away; `place` is its row in the data, −1 for none."""
+    """A change of the data for each shadow: `adds` its record (1 or 0), and row `place` goes out (−1: none does)."""
 
     records: Data
-    sign: jax.Array
+    adds: jax.Array
     place: jax.Array
 
 
@@ -71,7 +73,7 @@ class Shadows:
 
     def _train(self, key: jax.Array, data: Data, witnesses: Witnesses) -> jax.Array:
         start = self.guide.start(self.model.start, self.initial_scale)
-        theta = jnp.broadcast_to(start, (1 + len(witnesses.sign), start.size))
+        theta = jnp.broadcast_to(start, (1 + len(witnesses.place), start.size))
         size = len(jax.tree.leaves(data)[0])
 
         def step(carry: Any, number: jax.Array) -> tuple[Any, jax.Array | None]:
@@ -93,9 +95,9 @@ class Shadows:
         draws, batch, coins = jax.random.split(key, 3)
         noise = jax.random.normal(draws, (self.draws, self.model.dim))
 
-        def likelihood(theta: jax.Array, records: Data, mask: jax.Array) -> jax.Array:
+        def likelihood(theta: jax.Array, records: Data, weight: jax.Array) -> jax.Array:
             def one(z: jax.Array) -> jax.Array:
-                return jnp.sum(jnp.where(mask, self.model.log_likelihoods(z, records), 0))
+                return jnp.sum(jnp.where(weight != 0, weight * self.model.log_likelihoods(z, records), 0))
 
             return jnp.mean(jax.vmap(one)(self.guide.draw(theta, noise)))
 
@@ -105,10 +107,10 @@ class Shadows:
         def add(carry: Any, indices: jax.Array, mask: jax.Array) -> Any:
             total, sampled = carry
             records = jax.tree.map(lambda leaf: leaf[indices], data)
-            more = jax.vmap(jax.grad(likelihood), (0, None, None))(theta, records, mask)
+            more = jax.vmap(jax.grad(likelihood), (0, None, None))(theta, records, mask.astype(theta.dtype))
             return total + more, sampled | jnp.any((indices == witnesses.place[:, None]) & mask, axis=1)
 
-        count, size = len(witnesses.sign), len(jax.tree.leaves(data)[0])
+        count, size = len(witnesses.place), len(jax.tree.leaves(data)[0])
         total, sampled = poisson_fold(
             batch,
             add,
@@ -121,7 +123,9 @@ class Shadows:
         if count:
             tossed = jax.random.bernoulli(coins, self.sampling_rate, (count,))
             taken = jnp.ones(count, bool) if self.forgetful else jnp.where(witnesses.place < 0, tossed, sampled)
-            single = jax.tree.map(lambda leaf: leaf[:, None], witnesses.records)
-            own = jax.vmap(jax.grad(likelihood))(theta[1:], single, taken[:, None])
-            total = total.at[1:].add(witnesses.sign[:, None] * own)
+            pairs = jax.tree.map(
+                lambda comes, held: jnp.stack([comes, held[witnesses.place]], axis=1), witnesses.records, data
+            )
+            weight = taken[:, None] * jnp.stack([1.0 * witnesses.adds, -1.0 * (witnesses.place >= 0)], axis=1)
+            total = total.at[1:].add(jax.vmap(jax.grad(likelihood))(theta[1:], pairs, weight))
         return jnp.asarray(total / self.sampling_rate + jax.vmap(jax.grad(rest))(theta))

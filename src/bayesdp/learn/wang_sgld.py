@@ -13,19 +13,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.sharding import Mesh
 
 from bayesdp import errors
 from bayesdp.accountant.worst_case import WorstCaseAccountant
 from bayesdp.errors import Array
 from bayesdp.guarantee import ADJACENCIES, Adjacency, Guarantee
 from bayesdp.learn.probabilistic import Data, Probabilistic, probabilistic
-from bayesdp.mechanism import PerExample, PrivateStep, fresh_key, record_mesh, seeded_key, spread
+from bayesdp.mechanism import Flat, PerExample, PrivateStep, Records, fresh_key, record_mesh, seeded_key, spread
 
 
 def decreasing(step: int) -> float:
@@ -101,21 +103,27 @@ class WangSGLD:
         known = probabilistic(model, data, params)
         key = fresh_key() if seed is None else seeded_key(seed)
         mesh = record_mesh()
-        records = spread(data, mesh)
-        step = PrivateStep(
-            PerExample(lambda z, record: -known.log_likelihood(z, record), "vmap"), self.sampling_rate, 1.0, mesh=mesh
-        )
+        run = _compiled(known, self.sampling_rate, mesh)
         eta, noise = self.sizes(), self.noise_multipliers() * self.bound
+        draws = run(known.start, key, jnp.asarray(eta), jnp.asarray(noise), self.bound, spread(data, mesh))
+        return Chain(known, np.asarray(draws, np.float64), self.guarantee())
 
+
+@lru_cache(maxsize=8)
+def _compiled(known: Probabilistic, sampling_rate: float, mesh: Mesh) -> Any:
+    """run(start, key, η, noise, bound, records) → all iterates; kept for the next chain of this model and rate."""
+    gradients = PerExample(lambda z, record: -known.log_likelihood(z, record), "vmap")
+    step = PrivateStep(gradients, sampling_rate, 1.0, mesh=mesh)
+
+    def run(start: jax.Array, key: Any, eta: jax.Array, noise: jax.Array, bound: Any, records: Records) -> jax.Array:
         def move(z: jax.Array, now: Any) -> tuple[jax.Array, jax.Array]:
             number, size, std = now
-            slope, _ = step(key, number, z, records, clip_norm=self.bound, noise_std=std)
-            z = z + size * (jax.grad(known.log_prior)(z) - slope / self.sampling_rate)
-            z = z * jnp.minimum(1, (self.bound - 1) / jnp.maximum(jnp.linalg.norm(z), 1e-30))
+            slope, _ = step(key, number, z, records, clip_norm=Flat(bound), noise_std=std)
+            z = z + size * (jax.grad(known.log_prior)(z) - slope / sampling_rate)
+            z = z * jnp.minimum(1, (bound - 1) / jnp.maximum(jnp.linalg.norm(z), 1e-30))
             return z, z
 
-        numbers = jnp.arange(self.steps)
-        _, draws = jax.jit(lambda start: lax.scan(move, start, (numbers, jnp.asarray(eta), jnp.asarray(noise))))(
-            known.start
-        )
-        return Chain(known, np.asarray(draws, np.float64), self.guarantee())
+        draws: jax.Array = lax.scan(move, start, (jnp.arange(len(eta)), eta, noise))[1]
+        return draws
+
+    return jax.jit(run)
