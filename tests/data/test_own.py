@@ -412,3 +412,22 @@ def test_a_data_set_can_be_given_other_features(tmp_path):
     other = dataclasses.replace(own, x=own.x[:, :2], x_test=own.x_test[:, :2], recipe=None)
     assert other.x.shape == (32, 2)
     assert other.public == own.public
+
+
+def test_a_target_can_keep_its_own_unit(tmp_path):
+    path = tmp_path / "counts.csv"
+    path.write_text("age,visits\n" + "".join(f"{20 + i},{i % 30}\n" for i in range(60)))
+    found = data.load(path, target="visits", task="regression", target_scale="none")
+    assert (found.y_mean, found.y_scale) == (0.0, 1.0)
+    assert max(found.y.max(), found.y_test.max()) == 29
+    assert abs(found.x.mean()) < 1e-6  # the features are standardised all the same
+    assert not any("target" in sentence for sentence in found.public)
+
+
+def test_a_density_needs_no_target(tmp_path):
+    path = tmp_path / "blobs.csv"
+    path.write_text("p,q,label\n" + "".join(f"{i % 7},{i % 5},{'ab'[i % 2]}\n" for i in range(60)))
+    found = data.load(path, unlabelled=True, drop=["label"])
+    assert (found.task, found.feature_names, found.classes) == ("density", ("p", "q"), ())
+    assert not found.y.any()
+    assert data.load(path, unlabelled=True, target="label").feature_names == ("p", "q")

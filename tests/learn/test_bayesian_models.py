@@ -4,7 +4,7 @@ import numpy as np
 import optax
 import pytest
 
-from bayesdp.experiments import vi_models
+from bayesdp.learn import bayesian_models
 from bayesdp.learn.posterior_vi import PosteriorVI
 
 RECORDS, WEIGHTS = 400, np.array([0.8, -0.5, 0.3])
@@ -20,38 +20,38 @@ def chances(logits):
 
 def logistic_data(rng):
     x = features(rng)
-    return vi_models.logistic, (x, rng.binomial(1, chances(x @ WEIGHTS)).astype(np.int32)), {"w": WEIGHTS}
+    return bayesian_models.logistic, (x, rng.binomial(1, chances(x @ WEIGHTS)).astype(np.int32)), {"w": WEIGHTS}
 
 
 def linear_data(rng):
     x = features(rng)
     y = (x @ WEIGHTS + 0.7 * rng.normal(size=RECORDS)).astype(np.float32)
-    return vi_models.linear, (x, y), {"w": WEIGHTS, "noise": 0.7}
+    return bayesian_models.linear, (x, y), {"w": WEIGHTS, "noise": 0.7}
 
 
 def poisson_data(rng):
     x = features(rng)
-    return vi_models.poisson, (x, rng.poisson(np.exp(x @ WEIGHTS)).astype(np.int32)), {"w": WEIGHTS}
+    return bayesian_models.poisson, (x, rng.poisson(np.exp(x @ WEIGHTS)).astype(np.int32)), {"w": WEIGHTS}
 
 
 def negative_binomial_data(rng):
     x, size = features(rng, 2 * RECORDS), 2.0
     mean = np.exp(x @ WEIGHTS)
     y = rng.poisson(rng.gamma(size, mean / size)).astype(np.int32)
-    return vi_models.negative_binomial, (x, y), {"w": WEIGHTS, "concentration": size}
+    return bayesian_models.negative_binomial, (x, y), {"w": WEIGHTS, "concentration": size}
 
 
 def hierarchical_data(rng):
     x, group, offsets = features(rng, 1000), rng.integers(5, size=1000).astype(np.int32), np.array([-2, -1, 0, 1, 2])
     y = rng.binomial(1, chances(offsets[group] + x[:, 1:] @ WEIGHTS[1:])).astype(np.int32)
-    return vi_models.hierarchical_logistic(5), (group, x[:, 1:], y), {"w": WEIGHTS[1:], "offsets": offsets}
+    return bayesian_models.hierarchical_logistic(5), (group, x[:, 1:], y), {"w": WEIGHTS[1:], "offsets": offsets}
 
 
 def mixture_data(rng):
     centres, part = np.array([[-2.0, -2.0], [2.0, 1.0]]), rng.choice(2, p=[0.3, 0.7], size=RECORDS)
     x = (centres[part] + np.array([0.5, 1.0])[part, None] * rng.normal(size=(RECORDS, 2))).astype(np.float32)
     truth = {"mu": centres, "tau": np.array([0.25, 1.0]), "weights": np.array([0.3, 0.7])}
-    return vi_models.gaussian_mixture(2), (x,), truth
+    return bayesian_models.gaussian_mixture(2), (x,), truth
 
 
 def derived(values):

@@ -14,6 +14,7 @@ from bayesdp.guarantee import Guarantee
 from bayesdp.report import (
     CoverageCurve,
     EpsilonHistory,
+    Intervals,
     NormQuantiles,
     Progress,
     RecordLosses,
@@ -134,6 +135,29 @@ def unbounded() -> Report:
     )
 
 
+def posterior(count: int = 30, *, beside: bool = True) -> Intervals:
+    """Means and intervals made up here; the parameters in the middle are nearest to zero."""
+    names = tuple(
+        f"column {place} of a table with long names" if place % 7 == 0 else f"c{place}" for place in range(count)
+    )
+    mean = tuple(0.1 * (place - count / 2 + 0.25) for place in range(count))
+    half = tuple(0.21 + 0.01 * (place % 3) for place in range(count))
+    low, high = (tuple(m + sign * h for m, h in zip(mean, half, strict=True)) for sign in (-1, 1))
+    other = Intervals(names=names, mean=mean[::-1], low=low[::-1], high=high[::-1], probability=0.9) if beside else None
+    return Intervals(names=names, mean=mean, low=low, high=high, probability=0.9, non_private=other)
+
+
+def learned() -> Report:
+    """A posterior, with one beside it that is not private."""
+    return replace(full(), released="the posterior", posterior=posterior())
+
+
+def sampled() -> Report:
+    """One sample of a secret posterior: no intervals."""
+    few, none = posterior(4, beside=False), (None,) * 4
+    return replace(unbounded(), released="the samples", posterior=replace(few, low=none, high=none))
+
+
 def hostile() -> Report:
     """Text that tries to break out, everywhere that text can stand."""
     base = full()
@@ -148,6 +172,8 @@ def hostile() -> Report:
         assumptions=(HOSTILE,),
         preprocessing=(HOSTILE,),
         notes=(HOSTILE,),
+        released=HOSTILE,
+        posterior=replace(posterior(4), names=(HOSTILE, "b", "c", "d"), non_private=None),
     )
 
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 from report_browser import Browser, missing
-from report_samples import disagreement, full, hostile, lookup, minimal, small_sample, unbounded
+from report_samples import disagreement, full, hostile, learned, lookup, minimal, sampled, small_sample, unbounded
 
 from bayesdp.report import write
 
@@ -14,7 +14,10 @@ LEFT_OUT = (
     f"LEFT OUT: the report was not tested in a real browser, {missing()} missing. "
     "Install Debian's chromium and chromium-driver."
 )
-REPORTS = ("sample", "full", "minimal", "unbounded", "hostile")
+REPORTS = ("sample", "full", "minimal", "unbounded", "hostile", "learned", "sampled")
+
+CHARTS = {"minimal": 0, "learned": 5, "sampled": 5, "hostile": 5}
+"""How many charts the page has beside the small ones; 4 where it is not said."""
 
 NUMBERS = """
 return [...document.querySelectorAll('[data-key]')].map(e => [e.dataset.key, e.dataset.round, e.textContent]);
@@ -80,6 +83,7 @@ if missing() and os.environ.get("BAYESDP_BROWSER") != "required":
 def pages(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     makers = {"full": full, "minimal": minimal, "unbounded": unbounded, "hostile": hostile}
+    makers |= {"learned": learned, "sampled": sampled}
     reports = {name: make() for name, make in makers.items()}
     reports["sample"] = small_sample()
     return {name: write(report, folder / f"{name}.html") for name, report in reports.items()}
@@ -110,7 +114,7 @@ def test_it_renders_quietly_and_loads_nothing(browser, pages, name):
     heights = browser.run("return [...document.querySelectorAll('main > section')].map(e => e.offsetHeight)")
     assert len(heights) >= 3
     assert min(heights) > 60
-    expected = [] if name == "minimal" else ["wide"] * 4
+    expected = ["wide"] * CHARTS.get(name, 4)
     assert [one for one in browser.run(SHOWN) if one != "small"] == expected
 
 
@@ -138,11 +142,13 @@ def test_it_fits_the_screen(browser, pages, name, width):
     if name != "hostile":  # a metric's name may be longer than a chart is wide
         assert browser.run(CUT_OFF) == []
     if name != "minimal":
-        assert [one for one in browser.run(SHOWN) if one != "small"] == ["narrow" if width < 672 else "wide"] * 4
+        assert [one for one in browser.run(SHOWN) if one != "small"] == [
+            "narrow" if width < 672 else "wide"
+        ] * CHARTS.get(name, 4)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["sample", "unbounded"])
+@pytest.mark.parametrize("name", ["sample", "unbounded", "learned"])
 def test_text_stands_out_from_its_ground(browser, pages, name, scheme):
     browser.cdp("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
     browser.open(pages[name])

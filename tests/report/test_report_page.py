@@ -15,10 +15,12 @@ from report_samples import (
     embedded,
     full,
     hostile,
+    learned,
     lookup,
     minimal,
     place,
     points,
+    sampled,
     small_sample,
     three,
     unbounded,
@@ -26,7 +28,14 @@ from report_samples import (
 
 from bayesdp.report import EpsilonHistory, Progress, RecordLosses, document, page, read, sample
 
-ALL = {"full": full, "minimal": minimal, "unbounded": unbounded, "hostile": hostile}
+ALL = {
+    "full": full,
+    "minimal": minimal,
+    "unbounded": unbounded,
+    "hostile": hostile,
+    "learned": learned,
+    "sampled": sampled,
+}
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +112,7 @@ def test_every_number_on_the_page_equals_the_json(trees, name):
         assert not problem, f"{node.attributes['data-key']} {problem}"
 
 
-@pytest.mark.parametrize("name", ["full", "minimal", "unbounded", "sample"])
+@pytest.mark.parametrize("name", ["full", "minimal", "unbounded", "learned", "sampled", "sample"])
 def test_no_number_stands_on_the_page_without_its_key(trees, name):
     for text, around in shown(trees[name]):
         if re.search(r"\d", text):
@@ -268,7 +277,7 @@ def texts(report):
 def test_banners():
     assert "Reproducible, not private" not in texts(full())
     seeded = texts(replace(full(), seeded=True))
-    assert "Reproducible, not private. The noise of this run came from a given seed." in seeded
+    assert "Reproducible, not private. The random numbers of this run came from a given seed." in seeded
     assert "may be published" not in seeded.lower()
     assert "Sensitive." in seeded
     assert "Sensitive." not in texts(minimal())

@@ -7,7 +7,7 @@ from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
-from report_samples import full, hostile, minimal, three, unbounded
+from report_samples import full, hostile, learned, minimal, sampled, three, unbounded
 
 from bayesdp import InputError
 from bayesdp.report import (
@@ -23,7 +23,7 @@ from bayesdp.report import (
     write,
 )
 
-ALL = (full, minimal, unbounded, hostile)
+ALL = (full, minimal, unbounded, hostile, learned, sampled)
 
 
 @pytest.mark.parametrize("make", ALL)
@@ -172,7 +172,7 @@ def test_parts_may_be_given_as_dicts():
         ("[]", "format"),
         ('{"format": "other"}', "format"),
         ('{"format": "bayesdp/report", "version": 99}', "version"),
-        ('{"format": "bayesdp/report", "version": 1}', "Report"),
+        ('{"format": "bayesdp/report", "version": 2}', "Report"),
     ],
 )
 def test_a_foreign_file_is_refused(text, message, tmp_path):

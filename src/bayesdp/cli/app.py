@@ -14,11 +14,13 @@ from bayesdp import __version__
 from bayesdp.cli.account import account
 from bayesdp.cli.calibrate import calibrate
 from bayesdp.cli.demo import demo
+from bayesdp.cli.fit import fit
+from bayesdp.cli.learning import INTERRUPTED, resume
 from bayesdp.cli.predict import predict
 from bayesdp.cli.refusal import one_line
 from bayesdp.cli.report import report
 from bayesdp.cli.reproduce import reproduce
-from bayesdp.cli.train import INTERRUPTED, resume, train
+from bayesdp.cli.train import train
 from bayesdp.cli.worst_case import delta, epsilon
 from bayesdp.errors import InputError
 
@@ -28,7 +30,7 @@ _UsageError = cast(type[typer.BadParameter], typer.BadParameter.__base__)
 app = typer.Typer(name="bayesdp", add_completion=False, no_args_is_help=True, rich_markup_mode="rich")
 
 _PANELS: dict[str, list[Callable[..., None]]] = {
-    "Private training": [train, resume, report, predict],
+    "Private training": [train, fit, resume, report, predict],
     "Differential privacy of a plan": [epsilon, delta, calibrate],
     "Privacy of a run that happened": [account],
     "Look around": [demo, reproduce],
@@ -65,6 +67,7 @@ _ABOUT = r"""
     Start here:
       bayesdp demo
       bayesdp train digits --epsilon 2 --delta 1e-5 --out run
+      bayesdp fit breast-cancer --model logistic --epsilon 1 --out fit
       bayesdp epsilon --noise-multiplier 1.1 --sampling-rate 0.01 \
               --steps 1000 --delta 1e-5
       bayesdp calibrate --epsilon 2 --delta 1e-5 --sampling-rate 0.01 --steps 1000

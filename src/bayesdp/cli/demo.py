@@ -6,10 +6,9 @@ from itertools import count
 from pathlib import Path
 from typing import Annotated
 
-from bayesdp import errors
 from bayesdp.cli import options, show
 from bayesdp.cli import train_options as words
-from bayesdp.cli.train import carry_out, start_jax
+from bayesdp.cli.learning import carry_out, seed_of, start_jax
 
 FOLDER = "bayesdp-demo"
 
@@ -30,7 +29,6 @@ def demo(out: Out = None, seed: words.Seed = None, json: options.Json = False) -
       bayesdp demo
       bayesdp demo --out try
     """
-    whole = None if seed is None else errors.whole("--seed", seed, least=0)
     start_jax()
 
     from bayesdp.experiments import demo as experiment
@@ -39,7 +37,7 @@ def demo(out: Out = None, seed: words.Seed = None, json: options.Json = False) -
     folder = _free() if out is None else out
     check_free(folder)
     with show.waiting("Loading the records and calibrating the noise"):
-        ready = prepare(experiment.job(whole))
+        ready = prepare(experiment.job(seed_of(seed)))
     carry_out(ready, folder, json=json)
 
 

@@ -1,4 +1,4 @@
-"""`bayesdp predict`: a trained model on further records."""
+"""`bayesdp predict`: a trained model or a fitted posterior on further records."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def predict(run: words.RunFolder, data: File, out: Predictions = None) -> None:
     Use a trained model on the records of a file.
 
     One line for each record: the class and the probability of every class, or the number in the target's own
-    units. The file needs the columns that the model was trained on, in any order; others are left alone. What comes
-    out says nothing more about the training data than the model does.
+    units; of a posterior, the mean over its draws. The file needs the columns that the model was trained on, in any
+    order; others are left alone. What comes out says nothing more about the training data than the model does.
 
     For example:
       bayesdp predict run new.csv
@@ -40,7 +40,7 @@ def predict(run: words.RunFolder, data: File, out: Predictions = None) -> None:
     if out is not None and out.exists():
         raise refuse("out", str(out), "to be a new file", "It is there already: choose another name.")
 
-    from bayesdp.learn.predictor import predict as answer
+    from bayesdp.learn.predictions import predict as answer
 
     lines = answer(run, data)
     if out is None:

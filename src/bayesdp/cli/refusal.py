@@ -47,6 +47,16 @@ OPTIONS = {
     "audit": "--audit",
     "members": "--members",
     "watch": "--watch",
+    "method": "--method",
+    "guide": "--guide",
+    "variant": "--variant",
+    "noise_aware": "--noise-aware",
+    "samples": "--samples",
+    "radius": "--radius",
+    "scales": "--scales",
+    "group": "--group",
+    "components": "--components",
+    "non_private_too": "--non-private-too",
 }
 """The library's name of an argument → what the user typed."""
 

@@ -47,6 +47,8 @@ def report(run: words.RunFolder, out: Page = None, json: options.Json = False) -
     show.line(f"{found.title}, {found.created}.")
     if found.seeded:
         show.line(show.SEEDED)
+    if found.posterior is not None:
+        show.posterior(found.posterior, seeded=found.seeded)
     for name, value in found.metrics.items():
         if value is not None:
             show.line(show.metric(name, value))

@@ -23,10 +23,14 @@ from bayesdp.rounding import down, up
 if TYPE_CHECKING:
     from bayesdp.accountant import Curve
     from bayesdp.guarantee import Guarantee
+    from bayesdp.report import Intervals
 
 AUDIENCES = {"dp": "everybody", "bdp": "people like those in the data", "per-instance": "one record"}
 SHARES = (0.5, 0.75, 0.9, 0.95, 0.99, 0.999)
 """Shares of people at which a curve is shown, as far as the witnesses support them."""
+
+PARAMETERS = 20
+"""How many parameters of a posterior a terminal shows."""
 
 _ATTACKER = "attacker: how sure of the truth about a record one who starts undecided can become, on average."
 _SENSITIVE = (
@@ -128,6 +132,30 @@ def most_exposed(rows: Iterable[tuple[str, float]], delta: float) -> None:
     for name, loss in rows:
         table.add_row(plain(name, 40), up(loss, 5), percent(attacker_success(loss, delta)))
     out.print(table)
+
+
+def posterior(values: Intervals, *, seeded: bool) -> None:
+    """Mean and interval of each parameter; beside them, marked, those of a posterior that is not private."""
+    from bayesdp.report.derived import farthest
+
+    kept = farthest(values, PARAMETERS)
+    beside, level = values.non_private, f"{100 * values.probability:g} %"
+    out = _console()
+    out.print()
+    out.print(f"Posterior: mean and central {level} interval{' (NOT PRIVATE: seeded)' if seeded else ''}\n")
+    table = _table("parameter", "mean", "from", "to", *(("NOT PRIVATE: mean", "from", "to") if beside else ()))
+    for place in kept:
+        parts = [values] if beside is None else [values, beside]
+        numbers = [_number(one[place]) for part in parts for one in (part.mean, part.low, part.high)]
+        table.add_row(plain(values.names[place], 40), *numbers)
+    out.print(table)
+    if len(kept) < len(values.names):
+        out.print(f"\nThese are {len(kept)} of {len(values.names)}, farthest from zero; the report has all.")
+    out.print()
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3g}"
 
 
 def pairs(rows: Iterable[tuple[str, str]]) -> None:

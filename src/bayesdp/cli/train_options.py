@@ -1,4 +1,4 @@
-"""The words of training on the command line: every option of `train`, once."""
+"""The words of learning on the command line: every option of `train`, once; `fit` takes what fits."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import typer
 
 from bayesdp.cli.options import Parser, number
 
-_DATA = "Which records"
-_MODEL = "What is learned, and how"
-_PLAN = "How noise is added"
-_WITNESSES = "For whom it is accounted"
-_OUTPUT = "What comes out"
+DATA = "Which records"
+MODEL = "What is learned, and how"
+PLAN = "How noise is added"
+WITNESSES = "For whom it is accounted"
+OUTPUT = "What comes out"
 
 
-def _option(panel: str, name: str, metavar: str, text: str, parser: Parser = None) -> Any:
+def option(panel: str, name: str, metavar: str, text: str, parser: Parser = None) -> Any:
     return typer.Option(name, metavar=metavar, help=text, parser=parser, rich_help_panel=panel)
 
 
@@ -31,59 +31,59 @@ Data = Annotated[
 
 # --- the records ------------------------------------------------------------------------------------------------
 
-Target = Annotated[str | None, _option(_DATA, "--target", "COLUMN", "The column of a file to learn, e.g. income.")]
+Target = Annotated[str | None, option(DATA, "--target", "COLUMN", "The column of a file to learn, e.g. income.")]
 Task = Annotated[
     str | None,
-    _option(_DATA, "--task", "NAME", "classification or regression, where the guess from the target is not right."),
+    option(DATA, "--task", "NAME", "classification or regression, where the guess from the target is not right."),
 ]
 Drop = Annotated[
-    list[str] | None, _option(_DATA, "--drop", "COLUMN", "A column of a file to leave out, e.g. name; may be repeated.")
+    list[str] | None, option(DATA, "--drop", "COLUMN", "A column of a file to leave out, e.g. name; may be repeated.")
 ]
 Categories = Annotated[
     list[str] | None,
-    _option(
-        _DATA, "--categories", "COLUMN", "A column of numbers that are names of categories, e.g. zip; may be repeated."
+    option(
+        DATA, "--categories", "COLUMN", "A column of numbers that are names of categories, e.g. zip; may be repeated."
     ),
 ]
 Scale = Annotated[
     str | None,
-    _option(_DATA, "--scale", "NAME", "standard (taken if left out: means and scales are then public) or none."),
+    option(DATA, "--scale", "NAME", "standard (taken if left out: means and scales are then public) or none."),
 ]
 TestShare = Annotated[
     float | None,
-    _option(_DATA, "--test-share", "P", "Share of a file's records that is kept for testing, e.g. 0.2.", number),
+    option(DATA, "--test-share", "P", "Share of a file's records that is kept for testing, e.g. 0.2.", number),
 ]
 Features = Annotated[
     str | None,
-    _option(_DATA, "--features", "NAME", "scattering: turn images into features on which a linear model goes far."),
+    option(DATA, "--features", "NAME", "scattering: turn images into features on which a linear model goes far."),
 ]
 DataDir = Annotated[
-    Path | None, _option(_DATA, "--data-dir", "FOLDER", "Where files of named data sets are, e.g. ~/data.")
+    Path | None, option(DATA, "--data-dir", "FOLDER", "Where files of named data sets are, e.g. ~/data.")
 ]
-NoDownload = Annotated[bool, _option(_DATA, "--no-download", " ", "Do not fetch a named data set that is not there.")]
+NoDownload = Annotated[bool, option(DATA, "--no-download", " ", "Do not fetch a named data set that is not there.")]
 
 # --- the model --------------------------------------------------------------------------------------------------
 
 Model = Annotated[
     str | None,
-    _option(_MODEL, "--model", "NAME", "logistic (linear), mlp, cnn or lenet5. If left out: by the kind of records."),
+    option(MODEL, "--model", "NAME", "logistic (linear), mlp, cnn or lenet5. If left out: by the kind of records."),
 ]
-Optimizer = Annotated[str, _option(_MODEL, "--optimizer", "NAME", "adam or sgd.")]
+Optimizer = Annotated[str, option(MODEL, "--optimizer", "NAME", "adam or sgd.")]
 LearningRate = Annotated[
-    float | None, _option(_MODEL, "--learning-rate", "R", "Of the optimiser, e.g. 0.05. Chosen if left out.", number)
+    float | None, option(MODEL, "--learning-rate", "R", "Of the optimiser, e.g. 0.05. Chosen if left out.", number)
 ]
-Momentum = Annotated[float | None, _option(_MODEL, "--momentum", "M", "Of --optimizer sgd, e.g. 0.9.", number)]
+Momentum = Annotated[float | None, option(MODEL, "--momentum", "M", "Of --optimizer sgd, e.g. 0.9.", number)]
 
 # --- the plan ---------------------------------------------------------------------------------------------------
 
 Epsilon = Annotated[
     float | None,
-    _option(_PLAN, "--epsilon", "E", "The DP ε to keep, e.g. 2: the noise is calibrated to it.", number),
+    option(PLAN, "--epsilon", "E", "The DP ε to keep, e.g. 2: the noise is calibrated to it.", number),
 ]
 NoiseMultiplier = Annotated[
     float | None,
-    _option(
-        _PLAN,
+    option(
+        PLAN,
         "--noise-multiplier",
         "Z",
         "Instead of --epsilon: standard deviation of the noise divided by the clip norm, e.g. 1.1.",
@@ -92,8 +92,8 @@ NoiseMultiplier = Annotated[
 ]
 Delta = Annotated[
     float | None,
-    _option(
-        _PLAN,
+    option(
+        PLAN,
         "--delta",
         "D",
         "The δ, below one over the number of records, e.g. 1e-5, which is taken if left out where that is so.",
@@ -102,8 +102,8 @@ Delta = Annotated[
 ]
 ClipNorm = Annotated[
     str | None,
-    _option(
-        _PLAN,
+    option(
+        PLAN,
         "--clip-norm",
         "C",
         "The largest distance that one record may move the sum, e.g. 1; none for no limit, with --noise-std: then "
@@ -112,25 +112,25 @@ ClipNorm = Annotated[
 ]
 NoiseStd = Annotated[
     float | None,
-    _option(_PLAN, "--noise-std", "S", "With --clip-norm none: standard deviation of the noise, e.g. 5.", number),
+    option(PLAN, "--noise-std", "S", "With --clip-norm none: standard deviation of the noise, e.g. 5.", number),
 ]
 SamplingRate = Annotated[
     float | None,
-    _option(_PLAN, "--sampling-rate", "Q", "Chance that a record enters a step (Poisson), e.g. 0.05.", number),
+    option(PLAN, "--sampling-rate", "Q", "Chance that a record enters a step (Poisson), e.g. 0.05.", number),
 ]
 BatchSize = Annotated[
     float | None,
-    _option(_PLAN, "--batch-size", "B", "Instead of --sampling-rate: records in a step on average, e.g. 512.", number),
+    option(PLAN, "--batch-size", "B", "Instead of --sampling-rate: records in a step on average, e.g. 512.", number),
 ]
-Steps = Annotated[float | None, _option(_PLAN, "--steps", "N", "Number of noisy steps, e.g. 200.", number)]
+Steps = Annotated[float | None, option(PLAN, "--steps", "N", "Number of noisy steps, e.g. 200.", number)]
 Epochs = Annotated[
     float | None,
-    _option(_PLAN, "--epochs", "N", "Instead of --steps: how often a record is seen on average, e.g. 20.", number),
+    option(PLAN, "--epochs", "N", "Instead of --steps: how often a record is seen on average, e.g. 20.", number),
 ]
 Schedule = Annotated[
     str,
-    _option(
-        _PLAN,
+    option(
+        PLAN,
         "--schedule",
         "NAME",
         "Noise over the steps: constant, or typical (more at first, when everybody is clipped: at the same DP ε it is "
@@ -139,15 +139,15 @@ Schedule = Annotated[
 ]
 Budget = Annotated[
     float | None,
-    _option(_PLAN, "--epsilon-budget", "E", "Stop before the step that would pass this DP ε, e.g. 3.", number),
+    option(PLAN, "--epsilon-budget", "E", "Stop before the step that would pass this DP ε, e.g. 3.", number),
 ]
 
 # --- the witnesses ----------------------------------------------------------------------------------------------
 
 Audit = Annotated[
     float | None,
-    _option(
-        _WITNESSES,
+    option(
+        WITNESSES,
         "--audit",
         "N",
         "How many records are held out of the training data to speak for outsiders, e.g. 2000; 0 for none.",
@@ -156,14 +156,12 @@ Audit = Annotated[
 ]
 Members = Annotated[
     float | None,
-    _option(
-        _WITNESSES, "--members", "N", "How many training records speak for members, e.g. 2000; 0 for none.", number
-    ),
+    option(WITNESSES, "--members", "N", "How many training records speak for members, e.g. 2000; 0 for none.", number),
 ]
 Watch = Annotated[
     str | None,
-    _option(
-        _WITNESSES,
+    option(
+        WITNESSES,
         "--watch",
         "N,N,…",
         "Records whose own guarantee is wanted: their numbers in the file, from 1, e.g. 17,42.",
@@ -171,8 +169,8 @@ Watch = Annotated[
 ]
 Coverage = Annotated[
     float,
-    _option(
-        _WITNESSES,
+    option(
+        WITNESSES,
         "--coverage",
         "P",
         "Share of people that the Bayesian guarantee speaks for, fixed before the run, e.g. 0.9.",
@@ -183,12 +181,12 @@ Coverage = Annotated[
 # --- the output -------------------------------------------------------------------------------------------------
 
 Out = Annotated[
-    Path, _option(_OUTPUT, "--out", "FOLDER", "Where the model, the report and all else go: a new or empty folder.")
+    Path, option(OUTPUT, "--out", "FOLDER", "Where the model, the report and all else go: a new or empty folder.")
 ]
 Seed = Annotated[
     float | None,
-    _option(
-        _OUTPUT,
+    option(
+        OUTPUT,
         "--seed",
         "S",
         "Draw the noise from this seed, e.g. 0: the run can be repeated, and is therefore not private.",

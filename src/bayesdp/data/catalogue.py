@@ -58,6 +58,8 @@ def load(
     test_share: float | None = None,
     seed: int | None = None,
     features: ImageFeatures | None = None,
+    target_scale: Scale | None = None,
+    unlabelled: bool = False,
 ) -> Dataset:
     """A data set by name (see `CATALOGUE`), or from a CSV, Parquet or NPZ file.
 
@@ -67,9 +69,10 @@ def load(
 
     From a table: `target` names the column to learn. `task` is "classification" or "regression" if the guess from
     the target (see `target.read_target`) is not right. Columns of numbers, and a target of numbers, are standardised
-    with the statistics of the training records unless `scale` is "none"; columns of texts, and those named in
-    `categories`, become one feature for each category; those named in `drop` are left out. A random `test_share`
-    (0.2) of the rows, drawn with `seed` (0), is kept for testing.
+    with the statistics of the training records unless `scale` (for the target alone: `target_scale`) is "none"; columns
+    of texts, and those named in `categories`, become one feature for each category; those named in `drop` are left
+    out. A random `test_share` (0.2) of the rows, drawn with `seed` (0), is kept for testing. `unlabelled`: there is
+    nothing to predict, every column but the `target`, if one is named, is a feature.
     From an NPZ: arrays `x` and `y`, and if there are test records `x_test` and `y_test`. `x` of two dimensions is a
     table of numbers; of three or four, images: bytes are divided by 255, other numbers are taken as they are.
 
@@ -85,7 +88,7 @@ def load(
     """
     if features is not None:
         one_of("features", features, IMAGE_FEATURES)
-    options = Options(target, task, scale, categories, drop, test_share, seed)
+    options = Options(target, task, scale, categories, drop, test_share, seed, target_scale, unlabelled)
     name = _known(name_or_path)
     if name is None:
         return with_features(load_own(Path(name_or_path).expanduser(), options), features)

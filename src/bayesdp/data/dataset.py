@@ -17,13 +17,14 @@ import numpy.typing as npt
 from bayesdp.data.recipe import ImageFeatures, ImageRecipe, Recipe
 from bayesdp.errors import InputError, one_of, refuse, whole
 
-Task: TypeAlias = Literal["classification", "regression"]
+Task: TypeAlias = Literal["classification", "regression", "density"]
 Features: TypeAlias = npt.NDArray[np.float32]
 Labels: TypeAlias = npt.NDArray[Any]
 """Class numbers (int32) in classification, numbers (float32) in regression."""
 Seed: TypeAlias = int | np.random.Generator
 
 TASKS: tuple[Task, ...] = ("classification", "regression")
+"""What can be asked for where there is a target; a data set without one has the task "density"."""
 _SIZE = "The number of training records, N = "
 _SCATTERED = "The features are scattering coefficients of each image by itself: no statistic of the data set is used."
 
@@ -34,9 +35,9 @@ class Dataset:
 
     `x` is float32 of shape (N, features), or (N, height, width, channels) with `image_shape` = `x.shape[1:]`.
     `y` is int32, a place in `classes`, when `task` is "classification"; float32 when it is "regression", and
-    `y * y_scale + y_mean` is then in the target's own units. `recipe` prepares further records in the same way,
-    `source` says which files the records came from, `places` where each of them stands there, counted from 0, those to
-    train on before those to test on (None: in this order). The arrays are read-only.
+    `y * y_scale + y_mean` is then in the target's own units; zeros when it is "density". `recipe` prepares further
+    records in the same way, `source` says which files the records came from, `places` where each of them stands there,
+    counted from 0, those to train on before those to test on (None: in this order). The arrays are read-only.
 
     Bad input: features and labels of different number, an `image_shape` that is not that of `x`, no training
     record, or a class number outside `classes`: `InputError`.
@@ -59,7 +60,7 @@ class Dataset:
     places: npt.NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
-        one_of("task", self.task, TASKS)
+        one_of("task", self.task, (*TASKS, "density"))
         if len(self.x) == 0:
             raise InputError("Expected x with at least one training record, got none.")
         for x, y, part in ((self.x, self.y, ""), (self.x_test, self.y_test, "_test")):

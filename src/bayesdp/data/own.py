@@ -35,12 +35,15 @@ class Options:
     drop: Sequence[str] = ()
     test_share: float | None = None
     seed: int | None = None
+    target_scale: Scale | None = None
+    unlabelled: bool = False
 
     def __post_init__(self) -> None:
         if self.task is not None:
             one_of("task", self.task, TASKS)
-        if self.scale is not None:
-            one_of("scale", self.scale, ("standard", "none"))
+        for name in ("scale", "target_scale"):
+            if getattr(self, name) is not None:
+                one_of(name, getattr(self, name), ("standard", "none"))
         for name in ("categories", "drop"):
             value = getattr(self, name)
             if isinstance(value, str) or not all(isinstance(entry, str) for entry in value):
@@ -91,21 +94,23 @@ def read_features(path: str | Path, recipe: Recipe) -> Features:
 
 def _from_table(path: Path, options: Options) -> Dataset:
     table = read_table(path)
-    if options.target is None:
+    if options.target is None and not options.unlabelled:
         raise InputError(
             f"Expected target to name the column of {table.source} that is to be learned, got none. "
             f"Its columns are {listed(table.names)}."
         )
-    target_name = table.need("target", options.target)
+    target_name = "" if options.target is None else table.need("target", options.target)
     for argument in ("categories", "drop"):
         for name in getattr(options, argument):
             if table.need(argument, name) == target_name:
                 raise refuse(argument, name, "to name other columns than the target")
     names = tuple(name for name in table.names if name != target_name and name not in options.drop)
     if not names:
-        raise table.refuse(f"to have a column to learn from besides {target_name!r}", "none")
+        raise table.refuse(
+            f"to have a column to learn from{f' besides {target_name!r}' if target_name else ''}", "none"
+        )
     _enough(table, len(table))
-    target = read_target(table, target_name, options.task)
+    target = _nothing(len(table)) if options.unlabelled else read_target(table, target_name, options.task)
     train, test = options.rows(len(table))
     recipe = find_recipe(table, names, train, scale=options.scale or "standard", categories=tuple(options.categories))
     return _dataset(path, options, recipe, recipe.apply(table), target, target_name, train, test)
@@ -127,7 +132,7 @@ def _from_arrays(path: Path, options: Options) -> Dataset:
         )
     else:
         train, test = np.split(np.arange(len(records.x)), [records.training])
-    target = read_target(labels, "y", options.task)
+    target = _nothing(len(labels)) if options.unlabelled else read_target(labels, "y", options.task)
     if records.x.ndim == 2:
         table = records.features()
         recipe = find_recipe(table, table.names, train, scale=options.scale or "standard")
@@ -136,6 +141,11 @@ def _from_arrays(path: Path, options: Options) -> Dataset:
     bytes_to_unit = records.x.dtype == np.uint8 and options.scale != "none"
     images = ImageRecipe(shape, 255.0 if bytes_to_unit else 1.0)
     return _dataset(path, options, images, images.apply(records.x), target, "y", train, test)
+
+
+def _nothing(rows: int) -> Target:
+    """Nothing to predict."""
+    return Target("density", (), np.zeros(rows))
 
 
 def _enough(table: Table, rows: int) -> None:
@@ -168,7 +178,7 @@ def _dataset(
         public += [
             f"The {len(target.classes)} classes of {target_name!r}, taken from all records, are declared public."
         ]
-    elif options.scale != "none":
+    elif target.task == "regression" and "none" not in (options.scale, options.target_scale):
         mean, scale = moments(y[train], "standard")
         scale = scale or 1.0
         y = (y - mean) / scale

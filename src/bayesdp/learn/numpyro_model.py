@@ -135,6 +135,12 @@ def from_numpyro(model: Callable[..., Any], data: Data, params: Mapping[str, Any
     return reading
 
 
+def reading_for(model: Callable[..., Any], form: Form) -> Probabilistic:
+    """The model for records of one form, none of them at hand."""
+    reading: Probabilistic = _read(model, form)[0]
+    return reading
+
+
 @kept
 def _read(model: Callable[..., Any], form: Form) -> tuple[Probabilistic, Sites, Callable[..., dict[str, Any]]]:
     """The model for records of one form, and a test of observed values."""

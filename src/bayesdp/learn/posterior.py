@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -23,6 +23,9 @@ from bayesdp.learn import files, predictive
 from bayesdp.learn.probabilistic import Data, Probabilistic, Values
 from bayesdp.learn.run import Run
 from bayesdp.mechanism.key import fresh_key, seeded_key
+
+if TYPE_CHECKING:
+    from bayesdp.report import Intervals
 
 METHODS = ("monte-carlo", "probit-scaled")
 DRAWS = 200
@@ -132,4 +135,11 @@ class Posterior:
 
     def _details(self, details: dict[str, Any]) -> dict[str, Any]:
         notes: Sequence[str] = details.get("notes", ())
-        return {"title": "Private posterior", **details, "notes": (*self.notes, *notes)}
+        known = {"title": "Private posterior", "released": "the posterior", **details, "notes": (*self.notes, *notes)}
+        return known if "posterior" in known else {**known, "posterior": self.summary()}
+
+    def summary(self, probability: float = 0.9) -> Intervals:
+        """Mean and central credible interval of every parameter in the model's own terms."""
+        from bayesdp.learn.summary import Summary
+
+        return Summary(self.model).of_gaussian(self.mean, self.cov, probability)

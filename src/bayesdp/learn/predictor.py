@@ -2,65 +2,40 @@
 
     outputs → softmax → probabilities of the classes,     output · y_scale + y_mean → the target in its own units
 
-Nothing here tells about the run: both files may be published under its DP guarantee, as far as what the recipe took
-from the data is public.
+Both files may be published under the run's DP guarantee, as far as what the recipe took from the data is public.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
-from bayesdp.data import Dataset, read_features, recipe_from_dict
+from bayesdp.data import read_features, recipe_from_dict
 from bayesdp.errors import InputError, refuse
 from bayesdp.learn import files
+from bayesdp.learn.description import Description
 from bayesdp.learn.models import classifier, regressor
 from bayesdp.mechanism.bookkeeping import ModelLoss
 from bayesdp.mechanism.layers import Sequential
 
-DESCRIPTION, WEIGHTS = "model.json", "params.npz"
-FORMAT, VERSION = "bayesdp/model", 1
+WEIGHTS = "params.npz"
 
 _AT_ONCE = 1000
 """Records that pass through the model together: what lies between the layers of more might not fit into memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Predictor:
-    """The description: which `model`, for records of which `shape`, and how raw records and outputs are to be read.
+class Predictor(Description):
+    """A description of a model of `models`."""
 
-    `recipe` is that of the data set as plain values; `classes` is empty for a regression, whose outputs times `y_scale`
-    plus `y_mean` are in the target's own units.
-    """
-
-    model: str
-    shape: tuple[int, ...]
-    classes: tuple[str, ...]
-    recipe: Mapping[str, Any]
-    y_mean: float = 0.0
-    y_scale: float = 1.0
-
-    @classmethod
-    def of(cls, model: str, data: Dataset) -> Predictor:
-        """The description of `model` for records like those of `data`."""
-        if data.recipe is None:
-            raise InputError(f"Expected data={data.name!r} with a recipe that prepares further records, got none.")
-        return cls(
-            model=model,
-            shape=data.x.shape[1:],
-            classes=data.classes,
-            recipe=data.recipe.to_dict(),
-            y_mean=data.y_mean,
-            y_scale=data.y_scale,
-        )
+    FORMAT: ClassVar[str] = "bayesdp/model"
 
     def loss(self) -> ModelLoss:
         """The model with its loss. Bad input: an unknown model gets `InputError`."""
@@ -100,50 +75,19 @@ class Predictor:
         wrong = outputs[:, 0].astype(np.float64) - y
         return {"test RMSE": float(np.sqrt(np.mean(wrong**2)) * self.y_scale), **loss}
 
-    def without_model(self, y: npt.NDArray[Any]) -> dict[str, float]:
-        """What a constant answer achieves on these labels: what a model is worth, it is worth beyond this."""
-        if self.classes:
-            return {"accuracy of a constant answer": float(np.bincount(y).max() / len(y))}
-        return {"RMSE of a constant answer": float(np.std(y) * self.y_scale)}
-
-    def write(self, folder: Path) -> None:
-        """model.json."""
-        files.write_json(folder / DESCRIPTION, {"format": FORMAT, "version": VERSION, **asdict(self)})
-
-    @classmethod
-    def read(cls, folder: Path) -> Predictor:
-        """What `write` wrote; anything else gets `InputError`."""
-        values = files.read_tagged(folder / DESCRIPTION, FORMAT, VERSION)
-        try:
-            return cls(**{**values, "shape": tuple(values["shape"]), "classes": tuple(values["classes"])})
-        except (TypeError, KeyError) as problem:
-            raise refuse("path", str(folder / DESCRIPTION), "to describe a model", str(problem)) from None
-
 
 @partial(jax.jit, static_argnums=0)
 def _apply(model: Sequential, params: Any, x: jax.Array) -> jax.Array:
     return model.apply(params, x)
 
 
-def predict(folder: str | Path, file: str | Path) -> list[list[str]]:
-    """A line of heads and one for each record of `file`, a CSV, Parquet or NPZ with the columns of training.
-
-    A classification has the columns `prediction` and `probability of …` for each class; a regression has `prediction`,
-    in the target's own units.
-
-    Bad input: a folder without a finished model, or a file that lacks a column: `InputError`.
-    """
-    place = Path(folder)
-    for name in (DESCRIPTION, WEIGHTS):
-        if not (place / name).is_file():
-            raise refuse("run", str(folder), f"to be a folder with a finished run, which has a {name}")
-    model = Predictor.read(place)
-    params = files.read_tree(place / WEIGHTS, model.init(jax.random.key(0)))
+def predict(folder: Path, file: str | Path) -> list[list[str]]:
+    """A line of heads and one for each record of `file`: see `predictions.predict`."""
+    model = Predictor.read(folder)
+    params = files.read_tree(folder / WEIGHTS, model.init(jax.random.key(0)))
     outputs = model.outputs(params, read_features(file, recipe_from_dict(model.recipe)))
-    if not model.classes:
-        return [["prediction"], *([f"{value:.6g}"] for value in outputs[:, 0] * model.y_scale + model.y_mean)]
-    shares = np.asarray(jax.nn.softmax(outputs, axis=1))
-    return [
-        ["prediction", *(f"probability of {name}" for name in model.classes)],
-        *([model.classes[int(row.argmax())], *(f"{share:.6f}" for share in row)] for row in shares),
-    ]
+    return (
+        model.classified(np.asarray(jax.nn.softmax(outputs, axis=1)))
+        if model.classes
+        else model.in_units(outputs[:, 0])
+    )

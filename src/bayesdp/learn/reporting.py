@@ -15,6 +15,7 @@ from bayesdp.mechanism.update_rule import Mean, UpdateRule
 from bayesdp.report import (
     CoverageCurve,
     EpsilonHistory,
+    Intervals,
     NormQuantiles,
     Progress,
     RecordLosses,
@@ -36,13 +37,16 @@ def report_of(
     evaluated_on: str = "",
     preprocessing: Sequence[str] = (),
     notes: Sequence[str] = (),
+    released: str = "the trained model",
+    posterior: Intervals | None = None,
 ) -> Report:
     """Everything that the page shows.
 
     `metrics`: what the finished model achieves, by name. `correct`: whether the model is right about each witness, in
     the order of `Run.losses`. `optimizer`, `evaluated_on`: in words, how updates became parameters, and whose records
     `evaluate` looked at. `preprocessing`: what was taken from the data beforehand and is declared public, a sentence
-    each. `notes`: anything else that a reader should know.
+    each. `notes`: anything else that a reader should know. `released`: what an attacker sees. `posterior`: what was
+    learned of each parameter.
     """
     plan, looks = run.plan, run.looks
     steps = tuple(look.step for look in looks)
@@ -89,6 +93,8 @@ def report_of(
         assumptions=(SEEDED,) if run.seeded else (),
         preprocessing=tuple(preprocessing),
         notes=tuple(notes),
+        released=released,
+        posterior=posterior,
     )
 
 

@@ -9,6 +9,7 @@ noised, the rest exact (`elbo`). Accounting, witnesses and checkpoints are those
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,6 +20,7 @@ import numpy as np
 import optax
 
 from bayesdp import errors
+from bayesdp.errors import Array
 from bayesdp.learn.elbo import VARIANTS, Elbo, Variant
 from bayesdp.learn.guide import KINDS, Guide, Kind
 from bayesdp.learn.noise_aware import NOISE_AWARE, spread_of_mean
@@ -26,8 +28,10 @@ from bayesdp.learn.plan import Plan
 from bayesdp.learn.posterior import Posterior
 from bayesdp.learn.probabilistic import Data, Probabilistic, probabilistic, records_of
 from bayesdp.learn.repeats import TOGETHER, run_together
-from bayesdp.learn.suggest import STEPS, clip_norm_for, rate_for_steps
+from bayesdp.learn.schedule import factors
+from bayesdp.learn.suggest import STEPS, longest_step, pace, rate_for_steps, slopes_for
 from bayesdp.learn.training import Training
+from bayesdp.mechanism.clip_rule import clip_rule
 
 Evaluate = Callable[[Posterior], dict[str, float]]
 Progress = Callable[[Posterior], None]
@@ -45,6 +49,18 @@ def default_optimizer(*, mean: float = 1.0) -> optax.GradientTransformation:
 
     The gradient of the scale is of the order of 1/N and mostly noise: Adam makes its steps as long as told.
     """
+    return _apart(mean)
+
+
+@lru_cache
+def paced_optimizer(
+    curvature: float, steps: int, averaged: float, most: float = math.inf
+) -> optax.GradientTransformation:
+    """The same for a model of known curvature: steps of the mean as `suggest.pace` has them."""
+    return _apart(pace(curvature, steps, averaged, most))
+
+
+def _apart(mean: Any) -> optax.GradientTransformation:
     parts = {"mean": optax.sgd(mean), "scale": optax.adam(0.02)}
     return optax.multi_transform(parts, {name: name for name in parts})
 
@@ -102,7 +118,7 @@ class VI(Plan):
         public: Data = None,
         **fields: Any,
     ) -> Self:
-        """A calibrated plan whose clip norm and sampling rate come from public quantities alone (`suggest`, D9).
+        """A calibrated plan whose clip norm, sampling and learning rates come from public quantities (`suggest`, D9).
 
         Of `data` only the number and the shape of the records is used; they are taken to be standardised, unless
         `public` records of the same form are given. `fields` are further fields of the plan, which go before.
@@ -110,11 +126,23 @@ class VI(Plan):
         reading, records = probabilistic(model, data, params), records_of("data", data)
         adjacency = fields.get("adjacency", "add-remove")
         chosen: dict[str, Any] = {"steps": steps, "delta": delta, **fields}
-        if "clip_norm" not in chosen:
-            chosen["clip_norm"] = clip_norm_for(reading, data, public)
+        if "clip_norm" not in chosen or "optimizer" not in chosen:
+            slopes = slopes_for(reading, data, public)
+            norm = slopes.hardly_clipped if fields.get("noise_aware") else slopes.clip_norm
+            chosen.setdefault("clip_norm", norm)
         if "sampling_rate" not in chosen:
             chosen["sampling_rate"] = rate_for_steps(steps, records, reading.dim, epsilon, delta, adjacency)
-        return cls(**chosen).calibrate(epsilon)
+        plan = cls(**chosen).calibrate(epsilon)
+        if "optimizer" in fields or plan.variant == "natural":
+            return plan
+        most = longest_step(slopes.curvature, plan._noise_of_mean(records))
+        paced = paced_optimizer(slopes.curvature, steps, plan.average, most)
+        return dataclasses.replace(plan, optimizer=paced if plan.noise_aware else default_optimizer(mean=most))
+
+    def _noise_of_mean(self, records: int) -> Array:
+        """The standard deviation of the noise on the mean gradient at every step."""
+        norms = clip_rule(self.clip_norm).sensitivity * factors("clip_schedule", self.clip_schedule, self.steps)
+        return np.asarray(self.noise * norms / (self.rates * records), np.float64)
 
     def fit(
         self,
@@ -166,13 +194,15 @@ class VI(Plan):
         watch: Data = None,
         evaluate: Evaluate | None = None,
         progress: Progress | None = None,
+        finished: bool = False,
     ) -> Posterior:
         """Go on from the checkpoint in `folder`, with the same plan, model, data, audit and watch as before.
 
-        Guarantee: the result is that of an uninterrupted run, bit for bit on the same machine.
+        `finished`: also where training has ended and the result alone is wanted. Guarantee: the result is that of an
+        uninterrupted run, bit for bit on the same machine.
         """
         reading, objective, start = self._read(model, data, params)
-        training = Training.resumed(self, folder, objective, start, data, audit=audit, watch=watch)
+        training = Training.resumed(self, folder, objective, start, data, audit=audit, watch=watch, finished=finished)
         return self._run(reading, objective, training, evaluate, progress, folder)
 
     def fit_many(
@@ -249,7 +279,7 @@ class VI(Plan):
         if self.variant == "paper":
             notes = (*notes, PAPER)
         guide = Posterior(reading, mean, cov, run, notes)
-        if not self.noise_aware:
+        if not self.noise_aware or training.done < training.stop_at:  # how the iterates wander shows at the end
             return guide
         wider = cov + spread_of_mean(training.state.walk)
         return Posterior(reading, mean, wider, run, (*notes, NOISE_AWARE), guide)

@@ -11,6 +11,7 @@ from bayesdp.report.page import page
 from bayesdp.report.schema import (
     CoverageCurve,
     EpsilonHistory,
+    Intervals,
     NormQuantiles,
     Progress,
     RecordLosses,
@@ -21,6 +22,7 @@ from bayesdp.report.schema import (
 __all__ = [
     "CoverageCurve",
     "EpsilonHistory",
+    "Intervals",
     "NormQuantiles",
     "Progress",
     "RecordLosses",

@@ -46,6 +46,34 @@ class Axis:
         return f"{float(f'{value:.6g}'):,.10g}"
 
 
+@dataclass(frozen=True)
+class Names:
+    """One row for each of `names`, the first at the top; a row's value is its place, 0 for the first."""
+
+    label: str
+    names: tuple[str, ...]
+
+    @property
+    def low(self) -> float:
+        """The lower edge."""
+        return len(self.names) - 0.5
+
+    def place(self, value: float) -> float:
+        """1 at the upper edge, 0 at the lower."""
+        return 1 - (value + 0.5) / len(self.names)
+
+    def ticks(self, most: int) -> list[tuple[float, str]]:
+        """Every row and its name, of at most `most` letters: a longer one loses its middle."""
+        return [
+            (float(row), name if len(name) <= most else _shortened(name, most)) for row, name in enumerate(self.names)
+        ]
+
+
+def _shortened(name: str, most: int) -> str:
+    first = (most - 1) // 2
+    return f"{name[:first]}…{name[len(name) - (most - 1 - first) :]}"
+
+
 def from_zero(label: str, values: Iterable[float], *, percent: bool = False) -> Axis:
     """0 to a tick above the largest finite value; logarithmic when that value dwarfs the others."""
     finite = [value for value in values if math.isfinite(value)]

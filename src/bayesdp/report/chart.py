@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from bayesdp.report.axis import Axis
+from bayesdp.report.axis import Axis, Names
 from bayesdp.report.markup import Html, el, join
 
 WIDE, NARROW = (640, 320), (340, 270)
@@ -20,6 +20,12 @@ WIDE, NARROW = (640, 320), (340, 270)
 _TOP, _BOTTOM, _RIGHT = 26, 40, 14
 _DIGIT = 7.2
 """The width of a digit in the charts' type, about."""
+
+_LETTER = 8.2
+"""The width of a letter of a name, in words with many wide ones."""
+
+_ROW = 24
+"""The height of a row with a name."""
 
 _NEAR = 0.7
 """Points closer together than this many pixels are drawn as one."""
@@ -64,24 +70,43 @@ class Across:
     upright: bool = False
 
 
-Mark = Line | Band | Bars | Across
+@dataclass(frozen=True)
+class Whiskers:
+    """A dot at each of `middle`, in the row of the same place, and a line from `low` to `high` where there are both.
+
+    `shift` moves them within the row, in pixels, so that two can be told apart; `open` draws rings for dots.
+    """
+
+    role: str
+    rows: Sequence[float]
+    middle: Sequence[float | None]
+    low: Sequence[float | None]
+    high: Sequence[float | None]
+    shift: float = 0.0
+    open: bool = False
+
+
+Mark = Line | Band | Bars | Across | Whiskers
 
 
 @dataclass(frozen=True)
 class Chart:
-    """What is drawn. `name` is unique on the page; `about` is the text alternative."""
+    """What is drawn. `name` is unique on the page; `about` is the text alternative; `y` may be a list of names."""
 
     name: str
     title: str
     about: Html
     x: Axis
-    y: Axis
+    y: Axis | Names
     marks: tuple[Mark, ...]
 
 
 def drawings(chart: Chart) -> Html:
-    """The chart twice: CSS shows the one that fits."""
-    return join(draw(chart, *WIDE, "wide"), draw(chart, *NARROW, "narrow"))
+    """The chart twice: CSS shows the one that fits. Rows with names are as many as there are, one below the other."""
+    tall = _TOP + _BOTTOM + _ROW * len(chart.y.names) if isinstance(chart.y, Names) else None
+    return join(
+        *(draw(chart, width, tall or height, size) for (width, height), size in ((WIDE, "wide"), (NARROW, "narrow")))
+    )
 
 
 def draw(chart: Chart, width: int, height: int, size: str) -> Html:
@@ -112,13 +137,16 @@ def swatch(mark: Mark) -> Html:
     """The sample of a mark that stands in a legend."""
     body = {
         Line: lambda: el("path", d="M1 7H27", class_=f"line {mark.role}"),
-        Across: lambda: el("path", d="M1 7H27", class_=f"line {mark.role}"),
+        Across: lambda: el(
+            "path", d="M14 1V13" if getattr(mark, "upright", False) else "M1 7H27", class_=f"line {mark.role}"
+        ),
         Band: lambda: el("rect", x=1, y=2, width=26, height=10, class_=f"band {mark.role}"),
         Bars: lambda: (
             el("path", d="M1 12V3H27V12", class_=f"skyline {mark.role}")
             if isinstance(mark, Bars) and mark.outline
             else el("rect", x=1, y=2, width=26, height=10, class_=f"bar {mark.role}")
         ),
+        Whiskers: lambda: el("g", _whisker(1, 14, 27, 7, mark), class_=f"whisker {mark.role}"),
     }[type(mark)]()
     return el("svg", body, class_="swatch", viewBox="0 0 28 14", width=28, height=14, aria_hidden="true")
 
@@ -132,13 +160,14 @@ def legend(entries: Iterable[tuple[Mark, object]]) -> Html:
 class _Frame:
     """Where the axes lie, and where on the page a point of the data is."""
 
-    def __init__(self, x: Axis, y: Axis, width: int, height: int) -> None:
+    def __init__(self, x: Axis, y: Axis | Names, width: int, height: int) -> None:
         self.x, self.y, self.width, self.height = x, y, width, height
         self.top, self.h = _TOP, height - _TOP - _BOTTOM
-        self.rows = y.ticks(max(2, self.h // 44))
-        self.left = 10 + _DIGIT * max((len(text) for _, text in self.rows), default=1)
+        named = isinstance(y, Names)
+        self.rows = y.ticks(int(0.45 * width / _LETTER) if named else max(2, self.h // 44))
+        self.left = 10 + (_LETTER if named else _DIGIT) * max((len(text) for _, text in self.rows), default=1)
         self.w = width - self.left - _RIGHT
-        self.columns = x.ticks(max(2, int(self.w // 70)))
+        self.columns = x.ticks(max(4 if named else 2, int(self.w // 70)))
 
     def at(self, x: float, y: float) -> tuple[float, float]:
         return self.across(x), self.up(y)
@@ -197,6 +226,8 @@ def _mark(frame: _Frame, mark: Mark) -> Html:
         return el("path", d=f"{_path(over + back)}Z", class_=f"band {mark.role}")
     if isinstance(mark, Bars):
         return _bars(frame, mark)
+    if isinstance(mark, Whiskers):
+        return _whiskers(frame, mark)
     if mark.upright:
         return el("path", d=f"M{_f(frame.across(mark.at))} {_f(frame.top)}v{_f(frame.h)}", class_=f"line {mark.role}")
     return el("path", d=f"M{_f(frame.left)} {_f(frame.up(mark.at))}h{_f(frame.w)}", class_=f"line {mark.role}")
@@ -223,6 +254,22 @@ def _bars(frame: _Frame, mark: Bars) -> Html:
         if height > 0
     ]
     return el("g", rects, class_=f"bar {mark.role}")
+
+
+def _whiskers(frame: _Frame, mark: Whiskers) -> Html:
+    parts = []
+    for row, middle, low, high in zip(mark.rows, mark.middle, mark.low, mark.high, strict=True):
+        if middle is None:
+            continue
+        ends = (frame.across(middle),) * 2 if low is None or high is None else (frame.across(low), frame.across(high))
+        parts.append(_whisker(ends[0], frame.across(middle), ends[1], frame.up(row) + mark.shift, mark))
+    return el("g", parts, class_=f"whisker {mark.role}")
+
+
+def _whisker(low: float, middle: float, high: float, y: float, mark: Mark) -> Html:
+    ring = isinstance(mark, Whiskers) and mark.open
+    line = el("path", d=f"M{_f(low)} {_f(y)}H{_f(high)}") if high > low else None
+    return join(line, el("circle", cx=_f(middle), cy=_f(y), r=4, class_="open" if ring else None))
 
 
 def _runs(frame: _Frame, mark: Line) -> list[list[tuple[float, float]]]:

@@ -15,15 +15,18 @@ import numpy as np
 from bayesdp import convert
 from bayesdp.guarantee import Guarantee
 from bayesdp.report.part import plain
-from bayesdp.report.schema import CoverageCurve, RecordLosses, Report
+from bayesdp.report.schema import CoverageCurve, Intervals, RecordLosses, Report
 
 FORMAT = "bayesdp/report"
-VERSION = 1
+VERSION = 2
 
 SHARES = (0.1, 0.25, 0.5, 0.75, 0.8, 0.9, 0.95, 0.99, 0.995, 0.999)
 """Shares of people at which the curve is tabulated, as far as the witnesses support them."""
 
 BINS = 30
+
+MOST_PARAMETERS = 25
+"""How many parameters the chart of a posterior shows."""
 
 
 def document(report: Report) -> dict[str, Any]:
@@ -49,12 +52,13 @@ def derived(report: Report) -> dict[str, Any]:
         "dp": everybody,
         "curve": None if report.curve is None else _of_curve(report.curve, report.delta, everybody),
         "records": None if report.records is None else _of_records(report.records),
+        "posterior": None if report.posterior is None else _of_posterior(report.posterior),
     }
 
 
 def sensitive(report: Report) -> bool:
     """Whether anything on the page is a function of private data that was not paid for."""
-    measured = (report.curve, report.records, report.norms)
+    measured = (report.curve, report.records, report.norms, report.posterior and report.posterior.non_private)
     history = report.history is not None and (report.history.bdp or report.history.per_instance)
     return any(one.sensitive for one in report.guarantees) or any(measured) or bool(history)
 
@@ -133,6 +137,27 @@ def _of_records(records: RecordLosses) -> dict[str, Any]:
             }
             for name, chosen in groups.items()
         },
+    }
+
+
+def farthest(posterior: Intervals, most: int) -> list[int]:
+    """The places of at most so many parameters, those farthest from zero for the width of their interval, in order."""
+    far = []
+    for mean, low, high in zip(posterior.mean, posterior.low, posterior.high, strict=True):
+        width = 1.0 if low is None or high is None else max(high - low, 1e-300)
+        far.append(-1.0 if mean is None else abs(mean) / width)
+    return sorted(sorted(range(len(far)), key=lambda place: -far[place])[:most])
+
+
+def _of_posterior(posterior: Intervals) -> dict[str, Any]:
+    drawn = farthest(posterior, MOST_PARAMETERS)
+    known = [(low, high) for low, high in zip(posterior.low, posterior.high, strict=True) if low is not None]
+    return {
+        "drawn": drawn,
+        "count": len(posterior.names),
+        "shown": len(drawn),
+        "known": len(known),
+        "apart": sum(low * high > 0 for low, high in known if high is not None),
     }
 
 

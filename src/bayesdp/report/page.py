@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from importlib import resources
 
-from bayesdp.report import figures, fine_print, statement
+from bayesdp.report import figures, fine_print, posterior, statement
 from bayesdp.report.cited import Cited, step
 from bayesdp.report.derived import document
 from bayesdp.report.markup import Html, el, join, script_json
@@ -82,6 +82,8 @@ def _sections(report: Report, cited: Cited) -> Html:
         and _section("training", "How the privacy loss grew", figures.history(report, report.history, cited)),
         report.records and _section("records", "Record by record", figures.records(report, report.records, cited)),
         report.norms and _section("norms", "What a record costs: gradient norms", figures.norms(report.norms, cited)),
+        report.posterior
+        and _section("posterior", "What was learned", posterior.section(report, report.posterior, cited)),
         _section("quality", "How good the model is", _quality(report, cited)) if quality else None,
         _missing(report, quality),
         _section("print", "Fine print", _fine_print(report, cited)),
@@ -117,9 +119,11 @@ def _opening(report: Report, cited: Cited) -> list[object]:
     given = [words for notion, words in audiences.items() if any(one.notion == notion for one in report.guarantees)]
     whom = given[0] if len(given) == 1 else f"{', '.join(given[:-1])} and {given[-1]}"
     return [
-        "A model was trained on people’s records. This page says how much of any one record the trained model can give "
-        f"away, as a promise {whom}. An attacker here is anyone who sees the model and wants to know whether a certain "
-        "record was used. By tossing a coin they would be right ",
+        "A model was trained on people’s records. This page says how much of any one record ",
+        cited.text("report/released"),
+        f" can give away, as a promise {whom}. An attacker here is anyone who sees ",
+        cited.text("report/released"),
+        " and wants to know whether a certain record was used. By tossing a coin they would be right ",
         cited.share("derived/coin"),
         " of the time.",
     ]

@@ -181,12 +181,43 @@ class Progress(Part):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Intervals(Part):
+    """What a posterior says of single parameters: mean and central credible interval of each, by name.
+
+    `low` and `high` are None where there are too few samples to tell. `probability` is that of the intervals. Where it
+    was asked for, `non_private` is the same of the posterior without clipping and noise: the page then says so.
+    """
+
+    names: tuple[str, ...]
+    mean: Gapped
+    low: Gapped
+    high: Gapped
+    probability: float
+    non_private: Intervals | None = None
+
+    def __post_init__(self) -> None:
+        names = part.sentences("names", self.names)
+        if not names:
+            raise errors.refuse("names", self.names, "to name at least one parameter")
+        self._put(names=names, probability=errors.probability("probability", self.probability))
+        for name in ("mean", "low", "high"):
+            self._put(**{name: part.gapped(name, getattr(self, name), len(names))})
+        if any((low is None) != (high is None) for low, high in zip(self.low, self.high, strict=True)):
+            raise errors.InputError("Expected low and high to be missing together, got one of them.")
+        self._put(non_private=part.optional(Intervals, "non_private", self.non_private))
+        if self.non_private is not None and self.non_private.names != names:
+            raise errors.InputError("Expected non_private with the same names, got others.")
+
+
+@dataclass(frozen=True, kw_only=True)
 class Report(Part):
     """One training run and what it promised.
 
     - `created`: an ISO date or time, given by the caller; `record`: in words, whom the per-instance guarantee is for.
     - `delta`: of every array below; each guarantee has its own.
     - `metrics`: final test metrics, name → number (None where it is not finite).
+    - `released`: in words, what an attacker sees: "the trained model", "the posterior", "the samples".
+    - `posterior`: what was learned of each parameter, by a learner that gives a posterior.
     - `seeded`: the private noise came from a given seed: the page then says "reproducible, not private".
     - `assumptions` of the run as a whole, beside each guarantee's own; `preprocessing`: what was taken from the
       data and declared public, or what it cost; `notes`: anything else. Sentences.
@@ -206,6 +237,8 @@ class Report(Part):
     norms: NormQuantiles | None = None
     progress: Progress | None = None
     metrics: Mapping[str, float | None] = field(default_factory=dict, hash=False)
+    released: str = "the trained model"
+    posterior: Intervals | None = None
     seeded: bool = False
     assumptions: tuple[str, ...] = ()
     preprocessing: tuple[str, ...] = ()
@@ -228,6 +261,8 @@ class Report(Part):
             norms=part.optional(NormQuantiles, "norms", self.norms),
             progress=part.optional(Progress, "progress", self.progress),
             metrics=part.mapping("metrics", self.metrics, lambda name, one: part.gapped(name, [one], 1)[0]),
+            released=part.text("released", self.released, empty=False),
+            posterior=part.optional(Intervals, "posterior", self.posterior),
             seeded=errors.one_of("seeded", self.seeded, (True, False)),
         )
         for name in ("assumptions", "preprocessing", "notes"):

@@ -43,9 +43,9 @@ def banners(report: Report) -> Html:
         boxes.append(
             _banner(
                 "Reproducible, not private.",
-                "The noise of this run came from a given seed. Whoever knows or guesses the seed can compute the noise "
-                "and take it away: against them, none of the promises below holds. The numbers are what the same plan "
-                "promises when its noise comes from the operating system.",
+                "The random numbers of this run came from a given seed. Whoever knows or guesses the seed can compute "
+                "them and take the noise away: against them, none of the promises below holds. The numbers are what "
+                "the same plan promises when its noise comes from the operating system.",
                 "alarm",
             )
         )
@@ -56,6 +56,15 @@ def banners(report: Report) -> Html:
                 "Not a proved bound.",
                 f"The {' and the '.join(dict.fromkeys(doubtful))} on this page rests on a formula that is unsound or a "
                 "heuristic. The fine print says which.",
+                "alarm",
+            )
+        )
+    if report.posterior is not None and report.posterior.non_private is not None:
+        boxes.append(
+            _banner(
+                "Holds a posterior that is not private.",
+                "Because it was asked for, this page shows beside the private posterior the one without clipping and "
+                "noise. Nothing on this page promises anything about that one: it can give away anybody’s record.",
                 "alarm",
             )
         )
@@ -159,7 +168,7 @@ def _promise(report: Report, one: Guarantee, cited: Cited, own: str, more: str) 
         ]
     elif one.notion == "bdp":
         words = ["For a person drawn at random, like those in the data: whoever"]
-    words += [f" sees the trained model and starts undecided {asked} can "]
+    words += [" sees ", cited.text("report/released"), f" and starts undecided {asked} can "]
     success = cited.most(f"{more}/attacker_success")
     if one.strength == "weak":
         words += ["be right at most ", success, " of the time."]
