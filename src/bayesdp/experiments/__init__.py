@@ -25,7 +25,16 @@ MODULES = {
     "bdp-mnist": "bayesdp.experiments.bdp_mnist",
     "bdp-cifar10": "bayesdp.experiments.bdp_cifar10",
     "bdp-leak": "bayesdp.experiments.bdp_leak",
+    "bdp-abalone": "bayesdp.experiments.bdp_abalone",
+    "bdp-adult": "bayesdp.experiments.bdp_adult",
     "bdp-table1": "bayesdp.experiments.bdp_table1",
+    "dpvi-abalone": "bayesdp.experiments.dpvi_abalone",
+    "dpvi-adult": "bayesdp.experiments.dpvi_adult",
+    "dpvi-q": "bayesdp.experiments.dpvi_q",
+    "dpvi-clip": "bayesdp.experiments.dpvi_clip",
+    "dpvi-mixture": "bayesdp.experiments.dpvi_mixture",
+    "dpvi-covariance": "bayesdp.experiments.dpvi_covariance",
+    "dpvi-coverage": "bayesdp.experiments.dpvi_coverage",
     "mnist-scattering": "bayesdp.experiments.mnist_scattering",
 }
 """Name on the command line → module."""

@@ -251,7 +251,8 @@ def hidden_state() -> Erratum:
         ours_label="shadow trajectories (H6)",
         ours=float(gaussian.cost(np.array(shifts), order).sum()),
         verdict="under",
-        sound_version="rule for the learner: a shadow trajectory for every witness (H6).",
+        sound_version="a shadow trajectory for every witness (H6): `PosteriorVI`.",
+        printed_name='`PosteriorVI(accounting="one-step")`, labelled unsound',
     )
 
 
