@@ -110,6 +110,7 @@ def draw(figure: Figure, rows: Sequence[Row], *, title: str, swept: str, ways: d
                 marked(axes, points, x, "accuracy", "gap_accuracy_se", color=color, label=f"{swept} {value:.3g}")
             axes.axhline(free["accuracy"], color=GREY, linewidth=1.0)
             axes.set_xscale("log")
+            axes.xaxis.set_minor_formatter("")
             axes.set_title(f"{name}: {words}", fontsize=10)
             axes.set_xlabel(f"{'claimed' if way == 'paper' else 'exact'} ε, δ = {DELTA:g}")
             quiet(axes)
