@@ -37,7 +37,6 @@ from bayesdp.mechanism import (
     spread,
     step_keys,
 )
-from bayesdp.mechanism.noise import device_key
 
 PLACES, PEOPLE, FEATURES, STEPS = 62, 61, 4, 400
 KEY = seeded_key(11)
@@ -118,7 +117,7 @@ def drawn(rate, microbatch, size, steps, places=PLACES):
     def draw(t):
         def one(device):
             count = (size - device + devices - 1) // devices
-            own = device_key(step_keys(KEY, t).sampling, device, devices)
+            own = jax.random.fold_in(step_keys(KEY, t).sampling, device)
             settings = {"sampling_rate": rate, "count": count, "capacity": capacity, "microbatch": microbatch}
             return poisson_fold(own, lambda s, i, m: s.at[i].max(m), jnp.zeros(capacity, bool), **settings)
 

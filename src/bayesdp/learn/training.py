@@ -325,14 +325,14 @@ def _interval(step: PrivateStep, optimizer: optax.GradientTransformation) -> Any
         witnesses: Records | None,
     ) -> Any:
         def act(carry: Any, now: Any) -> Any:
-            number, keys, factor, noise, pace = now
+            number, factor, noise, pace = now
 
             def move(carry: Any) -> Any:
                 params, state = carry
-                at = gradients.drawn(keys.public, params) if drawing else params
+                at = gradients.drawn(step_keys(key, number).public, params) if drawing else params
                 scaled = jax.tree.map(lambda norm: norm * factor, rule)
-                released, seen = step.with_keys(
-                    keys, at, records, clip_norm=scaled, noise_std=noise, witnesses=witnesses, phase=pace
+                released, seen = step(
+                    key, number, at, records, clip_norm=scaled, noise_std=noise, witnesses=witnesses, phase=pace
                 )
                 if drawing:
                     params, state = gradients.advance(optimizer, number, at, state, released)
@@ -350,8 +350,7 @@ def _interval(step: PrivateStep, optimizer: optax.GradientTransformation) -> Any
 
         # The last interval is filled up with a step number that is not below `stop`.
         numbers = jnp.where(jnp.arange(len(steps)) + steps[0] < stop, steps, stop)
-        keys = jax.vmap(step_keys, (None, 0))(key, numbers)
-        (params, state), (raw, distances) = lax.scan(act, (params, state), (numbers, keys, clip, std, phase))
+        (params, state), (raw, distances) = lax.scan(act, (params, state), (numbers, clip, std, phase))
         return params, state, raw, distances
 
     return interval

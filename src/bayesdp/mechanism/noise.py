@@ -28,11 +28,6 @@ def step_keys(key: jax.Array, step: jax.Array | int) -> StepKeys:
     return StepKeys(*jax.random.split(jax.random.fold_in(key, step), 4))
 
 
-def device_key(key: jax.Array, device: jax.Array | int, devices: int) -> jax.Array:
-    """The key of one of several devices; a single one keeps the key: deriving another would take a microsecond."""
-    return key if devices == 1 else jax.random.fold_in(key, device)
-
-
 def add_noise(
     key: jax.Array, tree: Params, std: jax.Array | float, *, part: jax.Array | int = 0, parts: int = 1
 ) -> Params:
@@ -47,7 +42,7 @@ def add_noise(
     ends = list(accumulate(leaf.size for leaf in leaves))
     width = -(-ends[-1] // parts) if ends else 0
     # The noise is cut to the leaves, not the leaves joined to a vector: on a CPU joining them takes ten times longer.
-    own, start = normal(device_key(key, part, parts), (width,)), jnp.asarray(part, jnp.int32) * width
+    own, start = normal(jax.random.fold_in(key, part), (width,)), jnp.asarray(part, jnp.int32) * width
     noise = lax.dynamic_update_slice_in_dim(jnp.zeros(parts * width), own, start, 0)
     noisy = [
         leaf + std * noise[end - leaf.size : end].reshape(leaf.shape) for leaf, end in zip(leaves, ends, strict=True)

@@ -72,16 +72,15 @@ def poisson_fold(
         return jnp.asarray(state[1] < end)
 
     def draw(state: tuple[jax.Array, jax.Array, Carry]) -> tuple[jax.Array, jax.Array, Carry]:
-        block, last, carry = state
+        key, last, carry = state
+        key, now = jax.random.split(key)
         # A sum of gaps could pass 2^31: it is held at the capacity, where there are no records any more.
-        ahead = lax.associative_scan(
-            lambda a, b: jnp.minimum(a + b, capacity + 1), 1 + gaps(key, table, microbatch, block)
-        )
+        ahead = lax.associative_scan(lambda a, b: jnp.minimum(a + b, capacity + 1), 1 + gaps(now, table, microbatch))
         positions = jnp.minimum(last + ahead, end)
         indices = jnp.minimum(positions, max(capacity - 1, 0))
-        return block + 1, positions[-1], body(carry, indices, positions < end)
+        return key, positions[-1], body(carry, indices, positions < end)
 
-    return lax.while_loop(unfinished, draw, (jnp.uint32(0), jnp.int32(-1), init))[2]
+    return lax.while_loop(unfinished, draw, (key, jnp.int32(-1), init))[2]
 
 
 def pick(values: Sequence[Any], phase: jax.Array | int) -> Any:
@@ -110,18 +109,12 @@ def gap_table(sampling_rate: float, capacity: int) -> npt.NDArray[np.uint32]:
     return table
 
 
-def gaps(
-    key: jax.Array, table: npt.NDArray[np.uint32] | jax.Array, shape: int, block: jax.Array | int = 0
-) -> jax.Array:
-    """`shape` independent geometric gaps from a `gap_table`; those beyond the last digit count as 2^K.
-
-    Blocks of other numbers are independent of this one.
-    """
+def gaps(key: jax.Array, table: npt.NDArray[np.uint32] | jax.Array, shape: int) -> jax.Array:
+    """`shape` independent geometric gaps from a `gap_table`; those beyond the last digit count as 2^K."""
     digits = len(table)
     half = (digits * shape + 1) // 2
-    # Threefry gives two words for each pair of counters, here (block, place); `jax.random.bits` would use one of them.
-    pairs = jnp.concatenate([jnp.full(half, block, jnp.uint32), jnp.arange(half, dtype=jnp.uint32)])
-    words = threefry_2x32(jax.random.key_data(key), pairs)
+    # Threefry gives two words for each counter; `jax.random.bits` would use one of them.
+    words = threefry_2x32(jax.random.key_data(key), jnp.arange(2 * half, dtype=jnp.uint32))
     words = words[: digits * shape].reshape(digits, shape, 1)
     reached = jnp.sum(words < table[:, None, :], axis=-1, dtype=jnp.int32)
     return jnp.sum(reached << (DIGIT * np.arange(digits, dtype=np.int32))[:, None], axis=0, dtype=jnp.int32)

@@ -23,7 +23,7 @@ from bayesdp.mechanism.blocks import fold_blocks
 from bayesdp.mechanism.clip_rule import ClipRule, Norms, clip_rule
 from bayesdp.mechanism.clipping import Gradients
 from bayesdp.mechanism.devices import AXIS, DEALT, SAME, Records, add_up, record_mesh
-from bayesdp.mechanism.noise import StepKeys, add_noise, device_key, step_keys
+from bayesdp.mechanism.noise import add_noise, step_keys
 from bayesdp.mechanism.sampling import pick, poisson_fold
 from bayesdp.mechanism.subset import random_subset, restrict
 from bayesdp.mechanism.update_rule import Sum, UpdateRule
@@ -90,29 +90,8 @@ class PrivateStep:
         is independent of everything else. The gradient alone may be published; `Witnessed` is for the accountants and
         depends on the records. Its distances are exact for the sum rule and upper bounds for the mean rule (H1).
         """
-        return self.with_keys(
-            step_keys(key, step),
-            params,
-            records,
-            clip_norm=clip_norm,
-            noise_std=noise_std,
-            witnesses=witnesses,
-            phase=phase,
-        )
-
-    def with_keys(
-        self,
-        keys: StepKeys,
-        params: Params,
-        records: Records,
-        *,
-        clip_norm: Any,
-        noise_std: jax.Array | float,
-        witnesses: Records | None = None,
-        phase: jax.Array | int = 0,
-    ) -> tuple[Params, Witnessed | None]:
-        """The same from the step's own keys: a loop derives those of all its steps at once, which is faster."""
         rule = clip_rule(clip_norm)
+        keys = step_keys(key, step)
         subset = None
         if self.subset_fraction is not None:
             subset = random_subset(keys.subset, params, self.subset_fraction)
@@ -127,7 +106,7 @@ class PrivateStep:
             records: Records,
         ) -> tuple[Params, jax.Array, jax.Array]:
             device = lax.axis_index(AXIS)
-            total, size = self._batch(device_key(keys[0], device, self.mesh.size), params, rule, subset, records, phase)
+            total, size = self._batch(jax.random.fold_in(keys[0], device), params, rule, subset, records, phase)
             size = add_up(size)
             length = jnp.zeros(())
             if not isinstance(self.update, Sum) and witnesses is not None:
