@@ -130,6 +130,14 @@ def most_exposed(rows: Iterable[tuple[str, float]], delta: float) -> None:
     out.print(table)
 
 
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Words and numbers under heads."""
+    grid = _table(*heads)
+    for row in rows:
+        grid.add_row(*row)
+    _console().print(grid)
+
+
 def pairs(rows: Iterable[tuple[str, str]]) -> None:
     """Two columns of words."""
     grid = Table.grid(padding=(0, 2))
