@@ -18,6 +18,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from bayesdp import errors
+from bayesdp.accountant import langevin
 from bayesdp.accountant.calibrate import calibrate_noise
 from bayesdp.accountant.worst_case import Engine, WorstCaseAccountant
 from bayesdp.divergence.hockey_stick import gaussian_shift
@@ -64,12 +65,15 @@ class Langevin:
     def noise_multiplier(self, step: float) -> float:
         """The z of a step of size η (F3)."""
         step = errors.number("step", step, above=0)
-        return float(self.batch / self.bound * np.sqrt(2 * self.temperature / (self.records * step)))
+        return langevin.noise_multiplier(step / self.records, **self._scale)
 
     def step_size(self, noise_multiplier: float) -> float:
         """The inverse: the step whose own noise is z times the bound."""
-        z = errors.noise("noise_multiplier", noise_multiplier)
-        return float(2 * self.temperature * (self.batch / (self.bound * z)) ** 2 / self.records)
+        return self.records * langevin.step_size(errors.noise("noise_multiplier", noise_multiplier), **self._scale)
+
+    @property
+    def _scale(self) -> dict[str, float]:
+        return {"sampling_rate": self.rate, "clip_norm": self.bound, "temperature": self.temperature}
 
     @cached_property
     def shape(self) -> Array:
