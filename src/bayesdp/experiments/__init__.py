@@ -27,6 +27,8 @@ MODULES = {
     "bdp-leak": "bayesdp.experiments.bdp_leak",
     "bdp-table1": "bayesdp.experiments.bdp_table1",
     "mnist-scattering": "bayesdp.experiments.mnist_scattering",
+    "sgld-stepsize": "bayesdp.experiments.sgld_stepsize",
+    "sgld-svhn": "bayesdp.experiments.sgld_svhn",
 }
 """Name on the command line → module."""
 
