@@ -59,11 +59,12 @@ class Surprise:
 
 
 class Pace(NamedTuple):
-    """Public numbers of every step: its size, its friction, the standard deviation of the force's noise, whether it is
-    before the first sample, and the place of its iterate: those that are not kept go to a last place of their own.
+    """Public numbers of every step: its size, temperature and friction, the standard deviation of the force's noise,
+    whether it is before the first sample, and the place of its iterate (those that are not kept share a last one).
     """
 
     size: Any
+    temperature: Any
     friction: Any
     noise: Any
     early: Any

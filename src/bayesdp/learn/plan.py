@@ -108,6 +108,11 @@ class Plan:
         return None
 
     @property
+    def facts(self) -> dict[str, str | float | bool]:
+        """What else a report should say of the plan."""
+        return {}
+
+    @property
     def rates(self) -> Array:
         """The sampling rate q_t of every step."""
         return self.sampling_rate * factors("rate_schedule", self.rate_schedule, self.steps)

@@ -133,9 +133,17 @@ class Sampler(Plan):
         """What the sampler is told at every step."""
         slot = np.full(self.steps, len(self._kept), np.int32)
         slot[self._kept] = np.arange(len(self._kept))
-        noise = self.noise * self._bounds / self.rates
-        size, friction, spread = (column.astype(np.float32) for column in (self.sizes, self.frictions, noise))
-        return Pace(size, friction, spread, np.arange(self.steps) < self._kept[0], slot)
+        columns = (self.sizes, np.full(self.steps, self.temperature), self.frictions)
+        size, temperature, friction = (column.astype(np.float32) for column in columns)
+        noise = (self.noise * self._bounds / self.rates).astype(np.float32)
+        return Pace(size, temperature, friction, noise, np.arange(self.steps) < self._kept[0], slot)
+
+    @property
+    def facts(self) -> dict[str, str | float | bool]:
+        """For the report."""
+        low, high = self.sizes.min(), self.sizes.max()
+        steps = f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
+        return {"step size": steps, "temperature": self.temperature, "chains, each charged": self.chains}
 
     def _own(self, damping: Array) -> Array:
         return langevin.noise_multiplier(

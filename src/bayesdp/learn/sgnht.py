@@ -31,7 +31,6 @@ class Thermostat(Kernel):
     """Momentum v, at rest at first, and friction ξ, which starts at `friction`."""
 
     friction: float
-    temperature: float
 
     def begin(self, theta: Theta) -> tuple[Theta, Inner]:
         """At θ, at rest."""
@@ -45,7 +44,7 @@ class Thermostat(Kernel):
         leaves = jax.tree.leaves(momentum)
         heat = sum(jnp.sum(leaf**2) for leaf in leaves) / sum(leaf.size for leaf in leaves)
         heat = (1 - now.size * friction / 2) * heat
-        friction = friction + now.size * (heat - self.temperature)
+        friction = friction + now.size * (heat - now.temperature)
         return jax.tree.map(lambda theta, v: theta + now.size * v, point, momentum), (momentum, friction)
 
 
@@ -81,4 +80,4 @@ class SGNHT(Sampler):
 
     def kernel(self, target: Target, records: int, samples: int) -> Kernel:
         """The sampler's step."""
-        return Thermostat(target, records, samples, self.friction, self.temperature)
+        return Thermostat(target, records, samples, self.friction)
