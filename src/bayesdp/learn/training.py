@@ -125,7 +125,7 @@ class Training:
     ) -> Run:
         """Train to the end (or to the budget), looking now and then."""
         if folder is not None:
-            checkpoint.claim(folder, self._fingerprint)
+            checkpoint.claim(folder, self._fingerprint())
         # On every device from the start, as the program leaves them: else the second interval would compile anew.
         self.params, self.state, self.key = jax.device_put((self.params, self.state, self.key), self._everywhere)
         program = compiled(*self.program, together=self.plan.parallel is not None)
@@ -204,7 +204,7 @@ class Training:
         self._counts = counts
         self.tallies = self._fresh_tallies()
         self.program, self._given = (step, getattr(plan, "optimizer", None)), (rule, records, witnesses)
-        self._fingerprint = self.fingerprint(data, audit, watch)
+        self._fingerprint = partial(self.fingerprint, data, audit, watch)  # takes long, and only checkpoints ask
 
     def _fresh_tallies(self) -> Tallies:
         plan, counts = self.plan, self._counts
