@@ -112,14 +112,16 @@ def draw(figure: Figure, rows: Sequence[Row]) -> None:
         _line(first, pick(rows, figure=1, curve=curve, schedule=schedule), **look)
     other = pick(rows, figure=2)
     for name in sorted({row["records"] for row in other}):
-        _pair(second, pick(other, records=name, bound=1.0), f"N = 10^{len(str(name)) - 1}")
+        _pair(second, pick(other, records=name, bound=1.0), f"N = {name:,}")
     for name in sorted({row["bound"] for row in pick(other, records=10**4)}):
         _pair(third, pick(other, records=10**4, bound=name), f"L = {name:g}")
     first.set(title="N = 50,000, T = 10,000, L = 1, δ = 10⁻⁵", ylabel="largest step η")
     second.set(title="first step; T = N, δ = 1/N, L = 1")
     third.set(title="first step; N = T = 10⁴, δ = 10⁻⁴")
-    for axes in (first, second, third):
+    for axes, ticks in ((first, EPSILONS), (second, SECOND_EPSILONS), (third, SECOND_EPSILONS)):
         axes.set(xscale="log", yscale="log", xlabel="ε")
+        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        axes.set_xticks([], minor=True)
         axes.title.set_fontsize(10)
         axes.grid(True, which="major", color="#DDDDDD", linewidth=0.6)
         axes.spines[["top", "right"]].set_visible(False)
