@@ -118,7 +118,7 @@ def _show(found: list[tuple[Langevin, Bound]], chain: Langevin, delta: float, en
             show.line("")
             show.table((head, "η at most", "noise", "DP ε there", "1/Ση", "bias", "kind"), rows)
     show.line(
-        f"\nDP ε there: what all iterates of that step cost at δ = {up(delta, 3)}, {chain.adjacency}, engine "
+        f"\nDP ε there: what all iterates are accounted at, δ = {up(delta, 3)}, {chain.adjacency}, engine "
         f"{engine}. 1/Ση and bias (Ση²/Ση)²: terms of the utility bound that depend on the step (F9), up to an unknown "
         f"constant; their sum is least at a fixed step of {step_utility.best_fixed_step(chain.steps)[0]:.3g}."
     )
