@@ -181,7 +181,6 @@ class PATE:
     def _settings(self, records: int, answered: int) -> Settings:
         return Settings(
             kind="PATE, Confident-GNMax",
-            noise_std=(min(self.check_noise, self.label_noise), max(self.check_noise, self.label_noise)),
             records=records,
             conversion=self.engine,
             other={
