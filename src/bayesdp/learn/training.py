@@ -334,13 +334,21 @@ def _interval(step: PrivateStep, optimizer: optax.GradientTransformation, togeth
         witnesses: Records | None,
     ) -> Any:
         def act(carry: Any, now: Any) -> Any:
-            number, factor, noise, phase, pace = now
+            (number, factor, noise, phase, pace), ahead = now
 
-            def one(key: Any, params: Any, state: Any) -> Any:
+            def one(key: Any, params: Any, state: Any, ahead: Any) -> Any:
                 at = gradients.drawn(step_keys(key, number).public, params) if drawing else params
                 scaled = jax.tree.map(lambda norm: norm * factor, rule)
                 released, seen = step(
-                    key, number, at, records, clip_norm=scaled, noise_std=noise, witnesses=witnesses, phase=phase
+                    key,
+                    number,
+                    at,
+                    records,
+                    clip_norm=scaled,
+                    noise_std=noise,
+                    witnesses=witnesses,
+                    phase=phase,
+                    ahead=ahead,
                 )
                 if drawing:
                     told = number if pace is None else pace
@@ -352,7 +360,8 @@ def _interval(step: PrivateStep, optimizer: optax.GradientTransformation, togeth
                 return (params, state), (empty, empty) if seen is None else (seen.raw, seen.distance)
 
             def move(carry: Any) -> Any:
-                return (jax.vmap(one) if together else one)(key, *carry)
+                params, state = carry
+                return (jax.vmap(one) if together else one)(key, params, state, ahead)
 
             def stay(carry: Any) -> Any:
                 many = (len(key),) if together else ()
@@ -366,14 +375,39 @@ def _interval(step: PrivateStep, optimizer: optax.GradientTransformation, togeth
             (params, state), seen = lax.cond(number < stop, move, stay, (params, state))
             return (params, (state, gradients.keep(store, pace, params))), seen
 
-        # The last interval is filled up with a step number that is not below `stop`.
+        # What is filled up gets a step number that is not below `stop`.
         numbers = jnp.where(jnp.arange(len(steps)) + steps[0] < stop, steps, stop)
-        (params, state), (raw, distances) = lax.scan(act, (params, state), (numbers, clip, std, phase, pace))
+        runs = len(key) if together else 1
+        block = min(step.steps_ahead(records, runs), len(steps))
+        columns = jax.tree.map(lambda column: _in_blocks(column, block), (numbers, clip, std, phase, pace))
+        columns = (
+            jnp.where(jnp.arange(columns[0].size).reshape(-1, block) < len(steps), columns[0], stop),
+            *columns[1:],
+        )
+
+        def act_ahead(carry: Any, now: Any) -> Any:
+            if block == 1:
+                return lax.scan(act, carry, (now, None))
+
+            def look(key: Any) -> Any:
+                return step.look_ahead(key, now[0], now[3], records, runs)
+
+            ahead = jax.tree.map(lambda leaf: leaf.swapaxes(0, 1), jax.vmap(look)(key)) if together else look(key)
+            return lax.scan(act, carry, (now, ahead))
+
+        (params, state), seen = lax.scan(act_ahead, (params, state), columns)
+        raw, distances = (part.reshape(columns[0].size, *part.shape[2:])[: len(steps)] for part in seen)
         if together:  # by run, then by step
             raw, distances = jnp.swapaxes(raw, 0, 1), jnp.swapaxes(distances, 0, 1)
         return params, state, raw, distances
 
     return interval
+
+
+def _in_blocks(column: Any, block: int) -> Any:
+    """Rows in blocks, the last one filled up with the last row."""
+    rows = jnp.asarray(column)[jnp.minimum(jnp.arange(-(-len(column) // block) * block), len(column) - 1)]
+    return rows.reshape(-1, block, *rows.shape[1:])
 
 
 def _checked_params(params: Any) -> Any:
