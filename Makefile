@@ -28,7 +28,7 @@ errata: $(VENV)/.plain  ## write docs/errata.md anew from the code that computes
 	$(BIN)/python -m bayesdp.experiments.errata.page docs/errata.md
 
 figures: $(VENV)/.test  ## reproduce the papers' figures into results/
-	for name in bdp-fig1 bdp-fig2 bdp-fig3 bdp-fig4; do $(BIN)/bayesdp reproduce $$name --out results || exit 1; done
+	for name in bdp-fig1 bdp-fig2 bdp-fig3 bdp-fig4 sgld-stepsize sgld-svhn; do $(BIN)/bayesdp reproduce $$name --out results || exit 1; done
 
 clean:  ## remove what the targets made
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis bayesdp-demo*

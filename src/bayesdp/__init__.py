@@ -14,33 +14,59 @@ from bayesdp.errors import InputError
 if TYPE_CHECKING:
     from bayesdp.accountant import BayesianAccountant, Curve, InstanceAccountant, WorstCaseAccountant
     from bayesdp.guarantee import Guarantee
-    from bayesdp.learn import SGD, VI, NormalPrior, Posterior, PosteriorVI, Run, SecretPosterior
+    from bayesdp.learn import (
+        PSGLD,
+        SGD,
+        SGHMC,
+        SGLD,
+        SGNHT,
+        VI,
+        Network,
+        NormalPrior,
+        Posterior,
+        PosteriorVI,
+        Run,
+        SampledPosterior,
+        SecretPosterior,
+    )
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "PSGLD",
     "SGD",
+    "SGHMC",
+    "SGLD",
+    "SGNHT",
     "VI",
     "BayesianAccountant",
     "Curve",
     "Guarantee",
     "InputError",
     "InstanceAccountant",
+    "Network",
     "NormalPrior",
     "Posterior",
     "PosteriorVI",
     "Run",
+    "SampledPosterior",
     "SecretPosterior",
     "WorstCaseAccountant",
     "__version__",
 ]
 
 _HOMES = {
+    "Network": "bayesdp.learn",
     "NormalPrior": "bayesdp.learn",
     "Posterior": "bayesdp.learn",
     "PosteriorVI": "bayesdp.learn",
     "Run": "bayesdp.learn",
     "SGD": "bayesdp.learn",
+    "PSGLD": "bayesdp.learn",
+    "SGHMC": "bayesdp.learn",
+    "SGLD": "bayesdp.learn",
+    "SGNHT": "bayesdp.learn",
+    "SampledPosterior": "bayesdp.learn",
     "SecretPosterior": "bayesdp.learn",
     "VI": "bayesdp.learn",
     "BayesianAccountant": "bayesdp.accountant",

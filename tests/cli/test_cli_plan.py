@@ -159,7 +159,7 @@ def test_version(cli):
 
 def test_help_explains_every_option_by_an_example(cli):
     for command in app.registered_commands:
-        name = command.callback.__name__
+        name = command.callback.__name__.replace("_", "-")
         result = cli(name, "--help")
         assert result.code == 0
         lines = [line.rstrip() for line in result.out.splitlines()]

@@ -145,3 +145,29 @@ def test_bad_input(change, word):
         PrivateStep(**({"gradients": PerExample(LOSS), "sampling_rate": 0.1, "normaliser": 1.0} | change))
     with pytest.raises(InputError, match="smallest_batch"):
         Mean(0)
+
+
+def test_looking_ahead_changes_the_time_alone():
+    """The same batch, noise and update, whether a step's first microbatch was fetched beforehand or not."""
+    rng = np.random.default_rng(0)
+    data = (rng.normal(size=(300, 2)).astype(np.float32), rng.normal(size=300).astype(np.float32))
+    mesh = record_mesh(jax.local_devices()[:1])
+    step = PrivateStep(
+        PerExample(lambda w, r: 0.5 * (r[0] @ w - r[1]) ** 2), (0.1, 0.3), (30.0, 90.0), microbatch=32, mesh=mesh
+    )
+    records, key, numbers = spread(data, mesh), jax.random.key(3), jnp.arange(12)
+    phases = numbers % 2
+    assert step.steps_ahead(records) == 64
+    assert dataclasses.replace(step, microbatch=2**20).steps_ahead(records) == 1
+
+    def one(number, phase, ahead):
+        return step(key, number, jnp.ones(2), records, clip_norm=1.0, noise_std=0.5, phase=phase, ahead=ahead)[0]
+
+    found = jax.lax.map(lambda now: one(*now), (numbers, phases, step.look_ahead(key, numbers, phases, records)))
+    plain = jax.lax.map(lambda now: one(*now, None), (numbers, phases))
+    np.testing.assert_allclose(found, plain, atol=1e-6)
+    more = dataclasses.replace(step, microbatch=None).look_ahead(
+        key, jnp.arange(2000), jnp.zeros(2000, int), records, 4
+    )
+    assert more.first.mask.sum(1).mean() == pytest.approx(30, abs=0.5)
+    assert (more.first.last == 300).mean() > 0.99

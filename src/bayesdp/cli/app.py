@@ -20,6 +20,7 @@ from bayesdp.cli.predict import predict
 from bayesdp.cli.refusal import one_line
 from bayesdp.cli.report import report
 from bayesdp.cli.reproduce import reproduce
+from bayesdp.cli.sgld_step import sgld_step
 from bayesdp.cli.train import train
 from bayesdp.cli.worst_case import delta, epsilon
 from bayesdp.errors import InputError
@@ -31,7 +32,7 @@ app = typer.Typer(name="bayesdp", add_completion=False, no_args_is_help=True, ri
 
 _PANELS: dict[str, list[Callable[..., None]]] = {
     "Private training": [train, fit, resume, report, predict],
-    "Differential privacy of a plan": [epsilon, delta, calibrate],
+    "Differential privacy of a plan": [epsilon, delta, calibrate, sgld_step],
     "Privacy of a run that happened": [account],
     "Look around": [demo, reproduce],
 }

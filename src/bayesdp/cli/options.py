@@ -26,7 +26,7 @@ def number(text: str) -> float:
         raise typer.BadParameter(f"{text!r} is not a number.") from None
 
 
-def _plan(name: str, metavar: str, text: str, parser: Parser = number) -> Any:
+def plan(name: str, metavar: str, text: str, parser: Parser = number) -> Any:
     return typer.Option(name, metavar=metavar, help=text, parser=parser, rich_help_panel=_PLAN)
 
 
@@ -44,37 +44,37 @@ def output(name: str, metavar: str, text: str, parser: Parser = None) -> Any:
 
 # --- the plan ---------------------------------------------------------------------------------------------------
 
-Epsilon = Annotated[float, _plan("--epsilon", "E", "The DP ε to keep, e.g. 2.")]
+Epsilon = Annotated[float, plan("--epsilon", "E", "The DP ε to keep, e.g. 2.")]
 Delta = Annotated[
-    float, _plan("--delta", "D", "The δ, in (0, 1): well below one over the number of records, e.g. 1e-5.")
+    float, plan("--delta", "D", "The δ, in (0, 1): well below one over the number of records, e.g. 1e-5.")
 ]
 NoiseMultiplier = Annotated[
     float | None,
-    _plan("--noise-multiplier", "Z", "Standard deviation of the noise divided by the clip norm, e.g. 1.1."),
+    plan("--noise-multiplier", "Z", "Standard deviation of the noise divided by the clip norm, e.g. 1.1."),
 ]
 NoiseStd = Annotated[
     float | None,
-    _plan("--noise-std", "S", "Standard deviation of the noise, in the unit of the distances, e.g. 1.5."),
+    plan("--noise-std", "S", "Standard deviation of the noise, in the unit of the distances, e.g. 1.5."),
 ]
 ClipNorm = Annotated[
     float | None,
-    _plan(
+    plan(
         "--clip-norm",
         "C",
         "The largest distance there can be, e.g. 1. Without it nothing is promised to everybody (DP).",
     ),
 ]
 SamplingRate = Annotated[
-    float, _plan("--sampling-rate", "Q", "Chance that a record enters a step (Poisson sampling), e.g. 0.01.")
+    float, plan("--sampling-rate", "Q", "Chance that a record enters a step (Poisson sampling), e.g. 0.01.")
 ]
 SamplingRateOrNone = Annotated[
     float | None,
-    _plan("--sampling-rate", "Q", "Chance that a record enters a step (Poisson sampling), e.g. 0.01; 1 is everybody."),
+    plan("--sampling-rate", "Q", "Chance that a record enters a step (Poisson sampling), e.g. 0.01; 1 is everybody."),
 ]
-Steps = Annotated[float | None, _plan("--steps", "N", "Number of noisy steps, e.g. 1000.")]
+Steps = Annotated[float | None, plan("--steps", "N", "Number of noisy steps, e.g. 1000.")]
 TotalSteps = Annotated[
     float | None,
-    _plan(
+    plan(
         "--total-steps",
         "N",
         "Planned number of steps, e.g. 1000: more rows are an error. Needed for --composition holder.",
@@ -82,7 +82,7 @@ TotalSteps = Annotated[
 ]
 Phases = Annotated[
     list[str] | None,
-    _plan(
+    plan(
         "--phase",
         "Z,Q,N",
         "N more steps with noise multiplier Z and sampling rate Q; repeat it for a mix, "

@@ -158,6 +158,14 @@ def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.3g}"
 
 
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Words and numbers under heads."""
+    grid = _table(*heads)
+    for row in rows:
+        grid.add_row(*row)
+    _console().print(grid)
+
+
 def pairs(rows: Iterable[tuple[str, str]]) -> None:
     """Two columns of words."""
     grid = Table.grid(padding=(0, 2))

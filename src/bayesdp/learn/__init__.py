@@ -1,11 +1,31 @@
 """What to do with a mechanism: learners, each a frozen description with `calibrate` and `fit`."""
 
+from bayesdp.learn.network import Network
 from bayesdp.learn.posterior import Posterior
 from bayesdp.learn.posterior_vi import PosteriorVI
 from bayesdp.learn.probabilistic import NormalPrior
+from bayesdp.learn.psgld import PSGLD
 from bayesdp.learn.run import Run
+from bayesdp.learn.samples import SampledPosterior
 from bayesdp.learn.secret_posterior import SecretPosterior
 from bayesdp.learn.sgd import SGD
+from bayesdp.learn.sghmc import SGHMC
+from bayesdp.learn.sgld import SGLD
+from bayesdp.learn.sgnht import SGNHT
 from bayesdp.learn.vi import VI
 
-__all__ = ["SGD", "VI", "NormalPrior", "Posterior", "PosteriorVI", "Run", "SecretPosterior"]
+__all__ = [
+    "PSGLD",
+    "SGD",
+    "SGHMC",
+    "SGLD",
+    "SGNHT",
+    "VI",
+    "Network",
+    "NormalPrior",
+    "Posterior",
+    "PosteriorVI",
+    "Run",
+    "SampledPosterior",
+    "SecretPosterior",
+]

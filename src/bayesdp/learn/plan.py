@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import optax
 
 from bayesdp import errors
 from bayesdp.accountant.calibrate import calibrate_noise
@@ -27,7 +26,6 @@ class Plan:
     Args:
         sampling_rate: chance q that a record enters a step (Poisson).
         steps: how many steps; fixed beforehand.
-        optimizer: any optax optimiser, with any learning-rate schedule.
         clip_norm: C; or a tree of norms (per layer), or a rule of `mechanism.clip_rule` (automatic clipping); None
             for none, as in S1: then give `noise_std`, and the DP entry is infinite.
         noise_multiplier: noise / sensitivity, set by `calibrate` or given.
@@ -48,7 +46,6 @@ class Plan:
 
     sampling_rate: float
     steps: int
-    optimizer: optax.GradientTransformation
     clip_norm: Any = 1.0
     noise_multiplier: float | None = None
     noise_std: float | None = None
@@ -101,6 +98,21 @@ class Plan:
         return self.clip_norm is not None
 
     @property
+    def parallel(self) -> int | None:
+        """How many chains run side by side on the same data, each of them charged; None for a single run."""
+        return None
+
+    @property
+    def pace(self) -> Any:
+        """Public numbers that the learner wants to know at every step: a tree of arrays (steps, …), or None."""
+        return None
+
+    @property
+    def facts(self) -> dict[str, str | float | bool]:
+        """What else a report should say of the plan."""
+        return {}
+
+    @property
     def rates(self) -> Array:
         """The sampling rate q_t of every step."""
         return self.sampling_rate * factors("rate_schedule", self.rate_schedule, self.steps)
@@ -138,6 +150,10 @@ class Plan:
         start = calibrate_noise(lambda scale: run(scale, "rdp"), epsilon, self.delta) if self.engine == "pld" else 1.0
         scale = calibrate_noise(lambda scale: run(scale, self.engine), epsilon, self.delta, start=start)
         return dataclasses.replace(self, noise_multiplier=scale)
+
+    def one_interval(self) -> Self:
+        """The plan for when nobody looks before the end."""
+        return self if self.interval is not None else dataclasses.replace(self, interval=self.steps)
 
     def describe(self) -> dict[str, Any]:
         """The plan as plain values, the optimiser left out (it is a function)."""

@@ -129,7 +129,7 @@ def _settings(run: Run, clip: Any, optimizer: str) -> Settings:
         conversion="privacy loss distribution for everybody, bound on the loss for the other two"
         if plan.engine == "pld"
         else plan.engine,
-        other={"update rule": _rule(plan.update)} | _witnesses(run),
+        other={"update rule": _rule(plan.update)} | plan.facts | _witnesses(run),
     )
 
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+import optax
+
 from bayesdp import errors
 from bayesdp.learn.plan import Plan
 from bayesdp.learn.run import Run
@@ -27,6 +29,7 @@ class SGD(Plan):
     """What will be done, all of it public: a `Plan`, and
 
     Args:
+        optimizer: any optax optimiser, with any learning-rate schedule.
         subset_fraction: share of the weights that a step may move, drawn anew each time (S1).
 
     Bad input gets `InputError` naming the field.
@@ -34,6 +37,7 @@ class SGD(Plan):
 
     kind: ClassVar[str] = "private SGD"
 
+    optimizer: optax.GradientTransformation
     subset_fraction: float | None = None
 
     def __post_init__(self) -> None:

@@ -94,6 +94,12 @@ class Summary:
             centre, np.where(alone, ends[0], centre - reach), np.where(alone, ends[1], centre + reach), level
         )
 
+    def of_chains(self, draws: Array, weights: Array, level: float = PROBABILITY) -> Intervals:
+        """The summary of many weighted `draws` of z (n, d): their mean and quantiles."""
+        shown = self(draws)
+        low, high = weighted_quantiles(shown, weights, probability("probability", level))
+        return self._intervals(weights @ shown / weights.sum(), low, high, level)
+
     def __call__(self, z: Array) -> Array:
         """The f(z) of every row of z, (rows, entries)."""
         return np.asarray(self._each(jnp.asarray(z, jnp.float32)), np.float64)
@@ -111,3 +117,13 @@ class Summary:
             high=none if high is None else tuple(high),
             probability=level,
         )
+
+
+def weighted_quantiles(values: Array, weights: Array, level: float) -> tuple[Array, Array]:
+    """The ends of the central interval of `level` of each column of `values`, whose rows have `weights`."""
+    order = np.argsort(values, axis=0)
+    ordered, shares = np.take_along_axis(values, order, axis=0), (weights / weights.sum())[order]
+    middles = np.cumsum(shares, axis=0) - shares / 2
+    ends = (0.5 - level / 2, 0.5 + level / 2)
+    both = np.array([np.interp(ends, m, o) for m, o in zip(middles.T, ordered.T, strict=True)])
+    return both[:, 0], both[:, 1]

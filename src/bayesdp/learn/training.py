@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,7 +72,12 @@ class Training:
         self.members = np.sort(chosen)
         self.stop_at = self._affordable()
         self._assemble(loss, data, audit, watch)
-        self.state = _start(self._gradients, plan.optimizer, self.params)
+        begin = partial(_start, self._gradients, self.program[1])
+        if plan.parallel is not None:  # chains: everything that they have of their own comes stacked
+            self.key, begin = jax.random.split(self.key, plan.parallel), jax.vmap(begin)
+        self.state = begin(self.params)
+        if hasattr(self._gradients, "keep"):
+            self.state = self.state, self._gradients.store(self.params)
         self.done = 0
         self.looks: list[Look] = []
 
@@ -120,14 +125,13 @@ class Training:
     ) -> Run:
         """Train to the end (or to the budget), looking now and then."""
         if folder is not None:
-            checkpoint.claim(folder, self.fingerprint(*self._sources))
+            checkpoint.claim(folder, self._fingerprint())
         # On every device from the start, as the program leaves them: else the second interval would compile anew.
         self.params, self.state, self.key = jax.device_put((self.params, self.state, self.key), self._everywhere)
+        program = compiled(*self.program, together=self.plan.parallel is not None)
         while self.done < self.stop_at:
             stop, settings = self.charge_next()
-            self.params, self.state, raw, distances = compiled(*self.program)(
-                self.params, self.state, self.key, *settings
-            )
+            self.params, self.state, raw, distances = program(self.params, self.state, self.key, *settings)
             self.account(stop, np.asarray(raw), np.asarray(distances), evaluate)
             if folder is not None:
                 checkpoint.write(folder, self)
@@ -140,9 +144,11 @@ class Training:
     def charge_next(self) -> tuple[int, tuple[Any, ...]]:
         """Charge the next interval at the DP rate, before it is run: where it stops, and what its program is given."""
         stop = min(self.done + self.interval, self.stop_at)
-        self.tallies.charge_everybody(self.done, stop)
+        for _ in range(self.plan.parallel or 1):
+            self.tallies.charge_everybody(self.done, stop)
         steps = np.minimum(np.arange(self.done, self.done + self.interval), self.plan.steps - 1)
-        return stop, (steps, self._clip[steps], self._std[steps], self._phase[steps], stop, *self._given)
+        pace = jax.tree.map(lambda column: column[steps], self.plan.pace)
+        return stop, (steps, self._clip[steps], self._std[steps], self._phase[steps], pace, stop, *self._given)
 
     def result(self) -> Run:
         """The run so far."""
@@ -197,8 +203,8 @@ class Training:
         self.interval = min(plan.interval or max(1, math.ceil(plan.steps / LOOKS)), plan.steps)
         self._counts = counts
         self.tallies = self._fresh_tallies()
-        self.program, self._given = (step, plan.optimizer), (rule, records, witnesses)
-        self._sources = data, audit, watch
+        self.program, self._given = (step, getattr(plan, "optimizer", None)), (rule, records, witnesses)
+        self._fingerprint = partial(self.fingerprint, data, audit, watch)  # takes long, and only checkpoints ask
 
     def _fresh_tallies(self) -> Tallies:
         plan, counts = self.plan, self._counts
@@ -206,8 +212,8 @@ class Training:
             outsiders=counts[0],
             members=counts[1],
             watched=counts[2],
-            noise=self.noise,
-            rates=plan.rates,
+            noise=np.tile(self.noise, plan.parallel or 1),
+            rates=np.tile(plan.rates, plan.parallel or 1),
             bounded=plan.bounded,
             delta=plan.delta,
             failure=plan.failure,
@@ -219,11 +225,13 @@ class Training:
         self, stop: int, raw: Array, distances: Array, evaluate: Callable[[Any], dict[str, float]] | None
     ) -> None:
         """Charge the witnesses for the steps up to `stop`, and look."""
+        chains = distances if self.plan.parallel is not None else distances[None]
         for i, step in enumerate(range(self.done, stop)):
-            if distances.shape[1]:
+            for seen in chains[:, i] if chains.shape[-1] else ():
                 # float32 stays float32, so that the accountants know how far to raise it.
-                self.tallies.charge(step, distances[i] / np.float32(self._sensitivity[step]))
+                self.tallies.charge(step, seen / np.float32(self._sensitivity[step]))
         self.done = stop
+        raw, distances = (raw[0], distances[0]) if self.plan.parallel is not None else (raw, distances)
         if self.interval >= self.stop_at and not distances.shape[1] and evaluate is None:
             return  # one look at the end, with nobody to look at, would repeat the guarantee
         at = raw[stop - 1 - (stop - 1) // self.interval * self.interval] if raw.shape[1] else raw[0]
@@ -251,7 +259,7 @@ class Training:
             middle = (low + high + 1) // 2
             accountant = WorstCaseAccountant(plan.engine, plan.adjacency)
             for level, q, count in phases(self.noise[:middle], plan.rates[:middle]):
-                accountant.step(noise_multiplier=level, sampling_rate=q, steps=count)
+                accountant.step(noise_multiplier=level, sampling_rate=q, steps=count * (plan.parallel or 1))
             if accountant.epsilon(plan.delta) <= plan.epsilon_budget:
                 low = middle
             else:
@@ -287,8 +295,7 @@ def compiled(step: PrivateStep, optimizer: optax.GradientTransformation, *, toge
 
 
 def _built(step: PrivateStep, optimizer: optax.GradientTransformation, together: bool) -> Any:
-    interval = _interval(step, optimizer)
-    return jax.jit(jax.vmap(interval, in_axes=(*3 * [0], *8 * [None])) if together else interval)
+    return jax.jit(_interval(step, optimizer, together))
 
 
 _kept = lru_cache(maxsize=8)(_built)
@@ -302,14 +309,15 @@ def _hashable(value: Any) -> bool:
     return True
 
 
-def _interval(step: PrivateStep, optimizer: optax.GradientTransformation) -> Any:
-    """interval(params, state, key, steps, clip factors, noise, phases, stop, …) → params, state, raw norms, distances.
+def _interval(step: PrivateStep, optimizer: optax.GradientTransformation, together: bool) -> Any:
+    """interval(params, state, key, steps, clip, noise, phases, pace, stop, …) → params, state, raw norms, distances.
 
     One program for every interval: steps from `stop` on do nothing. An objective that draws at every step says where
-    the step looks (`drawn`) and what is made of the noisy sum (`advance`); a loss goes to the optimiser as it is.
+    the step looks (`drawn`) and what is made of the noisy sum (`advance`, told the step's number or the plan's pace); a
+    loss goes to the optimiser as it is. An objective may `keep` iterates in a store that its state comes with.
     """
     gradients: Any = step.gradients
-    drawing = hasattr(gradients, "drawn")
+    drawing, keeping = hasattr(gradients, "drawn"), hasattr(gradients, "keep")
 
     def interval(
         params: Any,
@@ -319,41 +327,87 @@ def _interval(step: PrivateStep, optimizer: optax.GradientTransformation) -> Any
         clip: Any,
         std: Any,
         phase: Any,
+        pace: Any,
         stop: Any,
         rule: Any,
         records: Records,
         witnesses: Records | None,
     ) -> Any:
         def act(carry: Any, now: Any) -> Any:
-            number, factor, noise, pace = now
+            (number, factor, noise, phase, pace), ahead = now
 
-            def move(carry: Any) -> Any:
-                params, state = carry
+            def one(key: Any, params: Any, state: Any, ahead: Any) -> Any:
                 at = gradients.drawn(step_keys(key, number).public, params) if drawing else params
                 scaled = jax.tree.map(lambda norm: norm * factor, rule)
                 released, seen = step(
-                    key, number, at, records, clip_norm=scaled, noise_std=noise, witnesses=witnesses, phase=pace
+                    key,
+                    number,
+                    at,
+                    records,
+                    clip_norm=scaled,
+                    noise_std=noise,
+                    witnesses=witnesses,
+                    phase=phase,
+                    ahead=ahead,
                 )
                 if drawing:
-                    params, state = gradients.advance(optimizer, number, at, state, released)
+                    told = number if pace is None else pace
+                    params, state = gradients.advance(optimizer, told, at, state, released)
                 else:
                     updates, state = optimizer.update(released, state, params)
                     params = optax.apply_updates(params, updates)
                 empty = jnp.zeros((0,), jnp.float32)
                 return (params, state), (empty, empty) if seen is None else (seen.raw, seen.distance)
 
+            def move(carry: Any) -> Any:
+                params, state = carry
+                return (jax.vmap(one) if together else one)(key, params, state, ahead)
+
             def stay(carry: Any) -> Any:
-                nothing = jnp.zeros((0 if witnesses is None else witnesses.size,), jnp.float32)
+                many = (len(key),) if together else ()
+                nothing = jnp.zeros((*many, 0 if witnesses is None else witnesses.size), jnp.float32)
                 return carry, (nothing, nothing)
 
-            return lax.cond(number < stop, move, stay, carry)
+            if not keeping:
+                return lax.cond(number < stop, move, stay, carry)
+            # Outside of the branches, which would copy the whole store at every step.
+            params, (state, store) = carry
+            (params, state), seen = lax.cond(number < stop, move, stay, (params, state))
+            return (params, (state, gradients.keep(store, pace, params))), seen
 
-        # The last interval is filled up with a step number that is not below `stop`.
+        # What is filled up gets a step number that is not below `stop`.
         numbers = jnp.where(jnp.arange(len(steps)) + steps[0] < stop, steps, stop)
-        (params, state), (raw, distances) = lax.scan(act, (params, state), (numbers, clip, std, phase))
+        runs = len(key) if together else 1
+        block = min(step.steps_ahead(records, runs), len(steps))
+        columns = jax.tree.map(lambda column: _in_blocks(column, block), (numbers, clip, std, phase, pace))
+        columns = (
+            jnp.where(jnp.arange(columns[0].size).reshape(-1, block) < len(steps), columns[0], stop),
+            *columns[1:],
+        )
+
+        def act_ahead(carry: Any, now: Any) -> Any:
+            if block == 1:
+                return lax.scan(act, carry, (now, None))
+
+            def look(key: Any) -> Any:
+                return step.look_ahead(key, now[0], now[3], records, runs)
+
+            ahead = jax.tree.map(lambda leaf: leaf.swapaxes(0, 1), jax.vmap(look)(key)) if together else look(key)
+            return lax.scan(act, carry, (now, ahead))
+
+        (params, state), seen = lax.scan(act_ahead, (params, state), columns)
+        raw, distances = (part.reshape(columns[0].size, *part.shape[2:])[: len(steps)] for part in seen)
+        if together:  # by run, then by step
+            raw, distances = jnp.swapaxes(raw, 0, 1), jnp.swapaxes(distances, 0, 1)
         return params, state, raw, distances
 
     return interval
+
+
+def _in_blocks(column: Any, block: int) -> Any:
+    """Rows in blocks, the last one filled up with the last row."""
+    rows = jnp.asarray(column)[jnp.minimum(jnp.arange(-(-len(column) // block) * block), len(column) - 1)]
+    return rows.reshape(-1, block, *rows.shape[1:])
 
 
 def _checked_params(params: Any) -> Any:

@@ -177,7 +177,7 @@ class VI(Plan):
         Returns a `Posterior`: `sample`, `mean`, `cov`, `predict`, `guarantees`, `report`, `save`.
         """
         quiet = not members and all(one is None for one in (audit, watch, evaluate, progress, folder))
-        plan = self._one_interval() if quiet else self
+        plan = self.one_interval() if quiet else self
         reading, objective, start = plan._read(model, data, params)
         count = members if members is not None else 0 if audit is None else MEMBERS
         training = Training(plan, objective, start, data, audit=audit, members=count, watch=watch, seed=seed)
@@ -222,7 +222,7 @@ class VI(Plan):
         With a seed, run i has seed + i. The guarantee of each speaks for that run alone: publishing several costs more.
         """
         count = errors.whole("repeats", repeats, least=1)
-        plan = self._one_interval() if self.interval is None else self
+        plan = self.one_interval() if self.interval is None else self
         reading, objective, start = plan._read(model, data, params)
         given = {"audit": audit, "members": members, "watch": watch, "seed": seed}
         first = Training(plan, objective, start, data, **given)
@@ -231,10 +231,6 @@ class VI(Plan):
         run_together(trainings)
         note = (TOGETHER.format(count=count),) if count > 1 else ()
         return [plan._posterior(reading, objective, training, note) for training in trainings]
-
-    def _one_interval(self) -> VI:
-        """Nobody looks before the end."""
-        return self if self.interval is not None else dataclasses.replace(self, interval=self.steps)
 
     def _read(self, model: Any, data: Data, params: Any) -> tuple[Probabilistic, Elbo, Any]:
         reading = probabilistic(model, data, params)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -46,6 +46,7 @@ def poisson_fold(
     capacity: int,
     microbatch: int,
     phase: jax.Array | int = 0,
+    last: jax.Array | int = -1,
 ) -> Carry:
     """Fold `carry = body(carry, indices, mask)` over a Poisson batch of the records 0 … count-1 (A3).
 
@@ -54,7 +55,8 @@ def poisson_fold(
     any size: the loop runs until the records are used up, at least once, so nothing is truncated, an empty batch is an
     ordinary one, and one compilation serves all sizes. The size never leaves the device unless `body` carries it out.
     `count` may be traced and is at most `capacity`, the length of the arrays that `indices` point into. With several
-    rates, `phase`, which may be traced, says which of them it is.
+    rates, `phase`, which may be traced, says which of them it is. After `poisson_first` the fold goes on with its key
+    behind its `last` record.
 
     Guarantee: each record is in with probability `sampling_rate` independently of all others; every digit's chances are
     right to within 2^-32 (those that decide the last gap are rounded towards not sampling). How long a step
@@ -62,25 +64,65 @@ def poisson_fold(
 
     Bad input: a rate outside [0, 1], a microbatch below 1 or a capacity of 2^29 records or more get `InputError`.
     """
-    rates = [checked_rate("sampling_rate", q) for q in np.atleast_1d(sampling_rate)]
-    microbatch = whole("microbatch", microbatch, least=1)
-    capacity = whole("capacity", capacity, least=0, most=MOST_RECORDS - 1)
-    table = pick([gap_table(q, capacity) for q in rates], phase)
-    end = pick([np.int32(q > 0) for q in rates], phase) * jnp.asarray(count, jnp.int32)
+    draw, end = _drawing(sampling_rate, count, capacity, microbatch, phase)
 
     def unfinished(state: tuple[jax.Array, jax.Array, Carry]) -> jax.Array:
         return jnp.asarray(state[1] < end)
 
-    def draw(state: tuple[jax.Array, jax.Array, Carry]) -> tuple[jax.Array, jax.Array, Carry]:
+    def fold(state: tuple[jax.Array, jax.Array, Carry]) -> tuple[jax.Array, jax.Array, Carry]:
         key, last, carry = state
+        key, positions, indices = draw(key, last)
+        return key, positions[-1], body(carry, indices, positions < end)
+
+    return lax.while_loop(unfinished, fold, (key, jnp.asarray(last, jnp.int32), init))[2]
+
+
+class First(NamedTuple):
+    """The first microbatch of a Poisson batch, and the key and the last record to go on with."""
+
+    indices: jax.Array
+    mask: jax.Array
+    key: jax.Array
+    last: jax.Array
+
+
+def poisson_first(
+    key: jax.Array,
+    *,
+    sampling_rate: float | tuple[float, ...],
+    count: jax.Array | int,
+    capacity: int,
+    microbatch: int,
+    phase: jax.Array | int = 0,
+) -> First:
+    """What `poisson_fold` draws first: with its rest it is the same batch. It can be drawn for many steps at once."""
+    draw, end = _drawing(sampling_rate, count, capacity, microbatch, phase)
+    key, positions, indices = draw(key, jnp.int32(-1))
+    return First(indices, positions < end, key, positions[-1])
+
+
+def _drawing(
+    sampling_rate: float | tuple[float, ...],
+    count: jax.Array | int,
+    capacity: int,
+    microbatch: int,
+    phase: jax.Array | int,
+) -> tuple[Callable[[jax.Array, jax.Array], tuple[jax.Array, jax.Array, jax.Array]], jax.Array]:
+    """draw(key, last) → next key, positions, indices; and the position where records end."""
+    rates = [checked_rate("sampling_rate", q) for q in np.atleast_1d(sampling_rate)]
+    microbatch = whole("microbatch", microbatch, least=1)
+    capacity = whole("capacity", capacity, least=0, most=MOST_RECORDS - 1)
+    table = pick([gap_table(q, capacity) for q in rates], phase)
+    end: jax.Array = pick([np.int32(q > 0) for q in rates], phase) * jnp.asarray(count, jnp.int32)
+
+    def draw(key: jax.Array, last: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         key, now = jax.random.split(key)
         # A sum of gaps could pass 2^31: it is held at the capacity, where there are no records any more.
         ahead = lax.associative_scan(lambda a, b: jnp.minimum(a + b, capacity + 1), 1 + gaps(now, table, microbatch))
         positions = jnp.minimum(last + ahead, end)
-        indices = jnp.minimum(positions, max(capacity - 1, 0))
-        return key, positions[-1], body(carry, indices, positions < end)
+        return key, positions, jnp.minimum(positions, max(capacity - 1, 0))
 
-    return lax.while_loop(unfinished, draw, (key, jnp.int32(-1), init))[2]
+    return draw, end
 
 
 def pick(values: Sequence[Any], phase: jax.Array | int) -> Any:

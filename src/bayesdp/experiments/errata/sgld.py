@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import lambertw
 
+from bayesdp.accountant import langevin
+from bayesdp.accountant.step_size import Langevin
 from bayesdp.divergence import sgm
+from bayesdp.experiments import step_bounds, step_utility
 from bayesdp.experiments.errata.erratum import Erratum
 
 RECORDS, PRECISION = 100, 101.0
@@ -17,9 +19,9 @@ SVHN = {"records": 604388, "step": 0.1, "clip": 5.0, "delta": 1e-6}
 MNIST = {"records": 60000, "step": 0.3, "clip": 0.3, "delta": 1e-5}
 
 
-def noise_multiplier(batch: float, records: float, step: float, clip: float, temperature: float = 1.0) -> float:
+def noise_multiplier(batch: float, records: float, step: float, clip: float, c: float = 1.0) -> float:
     """F3: z = τ sqrt(c)/(L sqrt(ηN)); c = 2 is the posterior, c = 1 S4's Algorithm 1."""
-    return batch * math.sqrt(temperature) / (clip * math.sqrt(step * records))
+    return langevin.noise_multiplier(step / records, sampling_rate=batch / records, clip_norm=clip, temperature=c / 2)
 
 
 def sign_of_the_drift() -> Erratum:
@@ -73,11 +75,6 @@ def temperature() -> Erratum:
     )
 
 
-def printed_lemma_two(lam: float, rate: float, z: float) -> float:
-    """S4's Lemma 2: q²λ(λ+1)/((1−q)z²), for z ≥ 1 and q < 1/(16z) only (F4)."""
-    return rate**2 * lam * (lam + 1) / ((1 - rate) * z**2)
-
-
 def step_conditions() -> Erratum:
     records, clip, step, batch = SVHN["records"], SVHN["clip"], SVHN["step"], 128.0
     rate = batch / records
@@ -87,8 +84,10 @@ def step_conditions() -> Erratum:
         middle = math.sqrt(low * high)
         enough = noise_multiplier(batch, records, middle, clip) >= 1
         low, high = (middle, high) if enough else (low, middle)
-    right = rate**2 * records / clip**2
-    mnist = (128 / MNIST["records"]) ** 2 * MNIST["records"] / MNIST["clip"] ** 2
+    chain, mnist = (
+        Langevin(records=int(run["records"]), batch=128, steps=1, bound=run["clip"]) for run in (SVHN, MNIST)
+    )
+    printed, right = step_bounds.printed_limits(chain).most, step_bounds.corrected_limits(chain).most
     return Erratum(
         number="26",
         severity="U",
@@ -98,19 +97,20 @@ def step_conditions() -> Erratum:
         "η > 256 q⁴N/L².",
         example="SVHN: N = 604,388, L = 5, batch 128: largest η that condition 1 allows (the paper uses 0.1).",
         printed_label="N/L²",
-        printed=records / clip**2,
+        printed=printed,
         truth_label="largest η with z ≥ 1, by bisection",
         truth=low,
         ours_label="q²N/L² (F5)",
         ours=right,
         verdict="over",
-        sound_version="no such conditions: `accountant.calibrate.noise_for` on the exact costs (F8).",
+        sound_version="no such conditions: `accountant.step_size` on the exact costs (F8), `bayesdp sgld-step`.",
+        printed_name="`step_bounds.printed_limits`",
         more=(
             ("the paper's η over the limit", step / right),
             ("there: exact log-moment at λ = 1", float(sgm.cost(1 / z, 2.0, sampling_rate=rate))),
-            ("Lemma 2 at the same place", printed_lemma_two(1.0, rate, z)),
-            ("MNIST: largest η", mnist),
-            ("MNIST: smallest η (condition 2)", 256 * (128 / MNIST["records"]) ** 2 * mnist),
+            ("Lemma 2 at the same place", step_bounds.lemma_two_formula(1.0, rate, z)),
+            ("MNIST: largest η", step_bounds.corrected_limits(mnist).most),
+            ("MNIST: smallest η (condition 2)", step_bounds.corrected_limits(mnist).least),
         ),
     )
 
@@ -136,7 +136,8 @@ def decreasing_steps() -> Erratum:
         ours_label="2/(3 η̃₀), with its remainder at this T (F9)",
         ours=bound,
         verdict="under",
-        sound_version="the sums themselves (F9).",
+        sound_version="the sums themselves (F9): `step_utility.terms`.",
+        printed_name="`step_utility.printed_decreasing`",
         more=(
             ("T Σ η²/(Σ η)², summed (printed 2/3, limit 4/3)", steps * second / first**2),
             ("T² (Σ η²)²/(Σ η)², summed (limit 4; printed 2 T^{4/3})", steps**2 * second**2 / first**2),
@@ -146,12 +147,7 @@ def decreasing_steps() -> Erratum:
 
 def inverted_rate() -> Erratum:
     ratio = 1e6
-
-    def back(u: float) -> float:
-        return float(u**5 * math.exp(4 * u))
-
-    inner = float(np.real(lambertw(0.8 * ratio)))
-    right = 1.25 * float(np.real(lambertw(0.8 * ratio**0.2)))
+    right = step_utility.log_accuracy(ratio)
     return Erratum(
         number="28",
         severity="U",
@@ -160,16 +156,20 @@ def inverted_rate() -> Erratum:
         problem="T = A log⁵(1/ω)/ω⁴ is inverted wrongly.",
         example="T/A = 10⁶: put log(1/ω) back into log⁵(1/ω)/ω⁴.",
         printed_label="log(1/ω) = W^{1/5}(4T/(5A))",
-        printed=back(inner**0.2),
+        printed=step_utility.rate_of(step_utility.printed_log_accuracy(ratio)),
         truth_label="T/A",
         truth=ratio,
         ours_label="log(1/ω) = (5/4) W((4/5)(T/A)^{1/5}) (F9)",
-        ours=back(right),
+        ours=step_utility.rate_of(right),
         verdict="wrong",
         sound_version="F9; the bound O(log(1/ω) + ω + 1/N) grows with T and says nothing.",
+        printed_name="`step_utility.printed_log_accuracy`",
         more=(
             ("log(1/ω), right", right),
-            ("with a factor 5/4 under the fifth root, which O(·) would hide", back((1.25 * inner) ** 0.2)),
+            (
+                "with a factor 5/4 under the fifth root, which O(·) would hide",
+                step_utility.rate_of(step_utility.printed_log_accuracy(ratio, 1.25)),
+            ),
         ),
     )
 

@@ -6,7 +6,9 @@ import math
 
 import numpy as np
 
+from bayesdp.accountant.step_size import Langevin
 from bayesdp.divergence.hockey_stick import gaussian_epsilon, gaussian_shift
+from bayesdp.experiments import step_bounds
 from bayesdp.experiments.errata.dpvi import loss_tail_of_gaussian, tail_delta
 from bayesdp.experiments.errata.erratum import Erratum
 from bayesdp.experiments.errata.exact import dp_epsilon, one_step_epsilon
@@ -95,7 +97,7 @@ def step_size_example() -> Erratum:
         ours_label="Rényi accounting",
         ours=dp_epsilon("rdp", z, 0.01, steps, delta),
         verdict="under",
-        sound_version="`accountant.calibrate.noise_for` (F8).",
+        sound_version="`accountant.step_size` (F8), `bayesdp sgld-step`.",
         more=(
             (
                 "decreasing from 0.103 (large-noise limit): ε",
@@ -156,6 +158,7 @@ def tail_equivalence() -> Erratum:
 def wang_bound() -> Erratum:
     records, steps, epsilon, delta = 50000, 10**4, 0.1, 1e-5
     logs = math.log(2.5 * steps / delta) * math.log(2 / delta)
+    chain = Langevin(records=records, batch=100, steps=steps, bound=1.0)
     terms = [math.log(v) for v in (epsilon, epsilon, records)], [math.log(v) for v in (128, steps, logs)]
     return Erratum(
         number="35",
@@ -169,9 +172,9 @@ def wang_bound() -> Erratum:
         truth_label="summed in logs",
         truth=math.exp(sum(terms[0]) - sum(terms[1])),
         ours_label="the formula (F7)",
-        ours=epsilon**2 * records / (128 * steps * logs),
+        ours=step_bounds.wang_step(chain, epsilon, delta),
         verdict="wrong",
-        sound_version="kept as a formula for comparison (F7).",
+        sound_version="kept as a formula for comparison (F7): `step_bounds.wang_step`.",
     )
 
 

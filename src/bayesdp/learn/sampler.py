@@ -1,0 +1,379 @@
+"""Private stochastic-gradient MCMC: what all samplers share (paper S4; SPEC F1-F3, F8, F10, F11, H10).
+
+    a frozen description → calibrate → fit → SampledPosterior
+
+The noise that a sampler needs anyway already gives privacy: the noise multiplier follows from the step size
+(`accountant.langevin`), and every iterate of every chain is accounted for. Where that is not enough for a promised ε,
+more noise is added, and what this does to the temperature is said.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from bayesdp import errors
+from bayesdp.accountant import langevin
+from bayesdp.accountant.calibrate import calibrate_noise
+from bayesdp.accountant.worst_case import Engine, WorstCaseAccountant
+from bayesdp.errors import Array, InputError
+from bayesdp.learn import step_sizes
+from bayesdp.learn.kernel import Kernel, Pace, Target
+from bayesdp.learn.plan import Plan
+from bayesdp.learn.probabilistic import Data, Probabilistic, records_of
+from bayesdp.learn.samples import SampledPosterior
+from bayesdp.learn.schedule import factors, phases
+from bayesdp.learn.training import Training
+from bayesdp.mechanism.clip_rule import clip_rule
+from bayesdp.mechanism.update_rule import Sum
+
+Evaluate = Callable[[SampledPosterior], dict[str, float]]
+Progress = Callable[[SampledPosterior], None]
+
+MEMBERS = 2000
+"""Training records drawn as witnesses when there is an audit set and nothing else is said."""
+
+PRINTED = (
+    "Temperature 1/2, the noise that S4's Algorithm 1 prints (ERR 25): samples of the squared posterior, whose spread "
+    "is too small by a factor of about the square root of 2."
+)
+TEMPERED = "Temperature {t:.3g}: samples of the posterior to the power 1/{t:.3g}, not of the posterior."
+HOTTER = (
+    "Noise was added to the sampler's own for the promised ε: the samples are of temperature {t:.3g} in place of "
+    "{wanted:.3g}, so that their spread is too wide by a factor of about {wider:.3g}. Shorter steps need no such noise."
+)
+DIVERGED = "{which} of {chains} left the real numbers and was left out: the steps are too long for this model."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampler(Plan):
+    """What will be done, all of it public: a `Plan` whose noise follows from its steps, and
+
+    Args:
+        step_size: h, the step on the log posterior of all records; S4's η is N times as large.
+        step_schedule: public factors over the steps: "decreasing" (S4's t^(-1/3)), "cyclical", or what
+            `schedule.factors` takes.
+        temperature: 1 samples the posterior, T its power 1/T; S4's printed noise is 1/2 (ERR 25).
+        noise_multiplier: the least noise multiplier of a step: what the sampler's own noise lacks is added. None: none
+            is. `noise_std`: the same without clipping, absolute.
+        burn_in: share of the run (of every cycle) whose iterates are no samples.
+        thin: every so many-th later iterate is a sample; None: such that a chain gives at most 1000.
+        chains: run side by side in one program; each is charged.
+
+    Bad input gets `InputError` naming the field.
+    """
+
+    step_size: float
+    step_schedule: Any = 1.0
+    temperature: float = 1.0
+    burn_in: float = 0.5
+    thin: int | None = None
+    chains: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        errors.number("step_size", self.step_size, above=0)
+        step_sizes.shape(self.step_schedule, self.steps)
+        errors.number("temperature", self.temperature, least=0)
+        errors.number("burn_in", self.burn_in, least=0, below=1)
+        if self.thin is not None:
+            errors.whole("thin", self.thin, least=1)
+        errors.whole("chains", self.chains, least=1)
+        step_sizes.kept(self.step_schedule, self.steps, self.burn_in, self.thin)
+        if not isinstance(self.update, Sum):
+            raise errors.refuse("update", self.update, "to be Sum(): the force is a sum over the records (F1)")
+
+    @property
+    def parallel(self) -> int | None:
+        """Chains run side by side."""
+        return self.chains
+
+    @property
+    def sizes(self) -> Array:
+        """The step size h_t of every step."""
+        return self.step_size * step_sizes.shape(self.step_schedule, self.steps)
+
+    @property
+    def damping(self) -> Array:
+        """B of every step in z = (q/L) sqrt(2TB/h) (F3, F10, F11): 1 without momentum."""
+        return np.ones(self.steps)
+
+    @property
+    def own_noise(self) -> Array:
+        """The noise multiplier z_t that the sampler needs anyway; the absolute noise of the sum without clipping."""
+        return self._own(self.damping)
+
+    @property
+    def noise(self) -> Array:
+        """The noise multiplier z_t of every step: the sampler's own, raised to what was asked for."""
+        least = self.noise_multiplier if self.bounded else self.noise_std
+        return np.maximum(self.own_noise, (least or 0) * factors("noise_schedule", self.noise_schedule, self.steps))
+
+    @property
+    def frictions(self) -> Array:
+        """B of every step as it is run; a sampler that can take added noise as friction does so here."""
+        return self.damping
+
+    @property
+    def temperatures(self) -> Array:
+        """The temperature of every step with all of its noise: h (zL/q)² / 2B."""
+        return self.sizes * (self.noise * self._bounds / self.rates) ** 2 / (2 * self.frictions)
+
+    @cached_property
+    def pace(self) -> Pace:
+        """What the sampler is told at every step."""
+        slot = np.full(self.steps, len(self._kept), np.int32)
+        slot[self._kept] = np.arange(len(self._kept))
+        columns = (self.sizes, np.full(self.steps, self.temperature), self.frictions)
+        size, temperature, friction = (column.astype(np.float32) for column in columns)
+        noise = (self.noise * self._bounds / self.rates).astype(np.float32)
+        return Pace(size, temperature, friction, noise, np.arange(self.steps) < self._kept[0], slot)
+
+    @property
+    def facts(self) -> dict[str, str | float | bool]:
+        """For the report."""
+        low, high = self.sizes.min(), self.sizes.max()
+        steps = f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
+        return {"step size": steps, "temperature": self.temperature, "chains, each charged": self.chains}
+
+    def _own(self, damping: Array) -> Array:
+        return langevin.noise_multiplier(
+            self.sizes,
+            sampling_rate=self.rates,
+            clip_norm=self._bounds,
+            temperature=self.temperature,
+            friction=damping,
+        )
+
+    @property
+    def _bounds(self) -> Array:
+        """L of every step; 1 without clipping, where noise is absolute."""
+        if not self.bounded:
+            return np.ones(self.steps)
+        scale = factors("clip_schedule", self.clip_schedule, self.steps)
+        return float(clip_rule(self.clip_norm).sensitivity) * scale
+
+    @cached_property
+    def _kept(self) -> Any:
+        return step_sizes.kept(self.step_schedule, self.steps, self.burn_in, self.thin)
+
+    def epsilon(self) -> float:
+        """The DP ε at δ of all iterates of all chains; infinite without clipping or noise."""
+        if not self.bounded or (self.noise == 0).any():
+            return float("inf")
+        return self._accountant(self.noise, self.engine).epsilon(self.delta)
+
+    def calibrate(self, epsilon: float, *, extra_noise: bool = True) -> Self:
+        """The plan with the least noise, not below the sampler's own, whose DP ε at δ is at most `epsilon`.
+
+        `extra_noise=False` refuses steps whose own noise is not enough, and names the largest that is.
+        `calibrate_step` makes them shorter instead, which keeps the temperature.
+
+        Guarantee: the plan that comes back was accounted for and does not overshoot. Bad input: no clip norm, or an ε
+        that no noise reaches.
+        """
+        self._check_clipped(epsilon)
+        plain = dataclasses.replace(self, noise_multiplier=None)
+        if plain.epsilon() <= epsilon:
+            return plain
+        if not extra_noise:
+            raise errors.refuse(
+                "step_size",
+                self.step_size,
+                f"to be at most {float(f'{plain.calibrate_step(epsilon).step_size:.4g}') * (1 - 1e-3):.4g} for "
+                f"epsilon={epsilon:g} by the sampler's own noise",
+                "Use calibrate_step, or let extra noise raise the temperature.",
+            )
+        own, shape = plain.noise, factors("noise_schedule", self.noise_schedule, self.steps)
+        level = self._search(lambda x: np.maximum(own, x * shape), epsilon)
+        return dataclasses.replace(self, noise_multiplier=level)
+
+    def calibrate_step(self, epsilon: float) -> Self:
+        """The plan with the largest steps whose own noise keeps the DP ε at δ at most `epsilon` (F8).
+
+        The schedule keeps its shape, the temperature its value, and no noise is added. Guarantee and bad input as for
+        `calibrate`.
+        """
+        self._check_clipped(epsilon)
+        if self.temperature == 0:
+            raise errors.refuse("temperature", self.temperature, "to be above 0: without own noise no step is private")
+        plain = dataclasses.replace(self, noise_multiplier=None)
+        own = plain.own_noise
+        scale = self._search(lambda x: x * own, epsilon)
+        # z falls as 1/sqrt(h), and the largest float below keeps the promise when it is read back.
+        size = float(np.nextafter(self.step_size / scale**2, 0))
+        return dataclasses.replace(plain, step_size=size)
+
+    def _check_clipped(self, epsilon: float) -> None:
+        errors.number("epsilon", epsilon, above=0)
+        if not self.bounded:
+            raise InputError(
+                "Expected a clip norm to calibrate to a DP ε, got clip_norm=None: without one a single record can "
+                "move the force by any amount, and no noise hides it."
+            )
+
+    def _search(self, noise: Callable[[float], Array], epsilon: float) -> float:
+        """The least x at which steps with noise(x) keep ε."""
+
+        def make(x: float, engine: Engine) -> WorstCaseAccountant:
+            return self._accountant(noise(x), engine)
+
+        start = 1.0
+        if self.engine == "pld":
+            start = calibrate_noise(lambda x: make(x, "rdp"), epsilon, self.delta)
+        return calibrate_noise(lambda x: make(x, self.engine), epsilon, self.delta, start=start)
+
+    def _accountant(self, noise: Array, engine: Engine) -> WorstCaseAccountant:
+        accountant = WorstCaseAccountant(engine, self.adjacency)
+        for level, q, count in phases(noise, self.rates):
+            accountant.step(noise_multiplier=level, sampling_rate=q, steps=count * self.chains)
+        return accountant
+
+    def fit(
+        self,
+        model: Any,
+        data: Data,
+        *,
+        params: Any = None,
+        audit: Data = None,
+        members: int | None = None,
+        watch: Data = None,
+        seed: int | None = None,
+        evaluate: Evaluate | None = None,
+        progress: Progress | None = None,
+        folder: str | Path | None = None,
+    ) -> SampledPosterior:
+        """Samples of the posterior of `model` given `data`, and what they cost.
+
+        Args:
+            model: a NumPyro model with a data plate, a pair `(log_prior(params), log_likelihood(params, record))`, or a
+                `Network`.
+            data: arrays with the records along the first axis, given to the model as `*data` (a tuple), `**data` (a
+                dict) or `data` (an array).
+            params: for a pair of functions, the form of the parameters; else optional starting values.
+            audit: records of the same distribution that are never trained on: outsiders (H5).
+            members: how many training records are drawn before the run as witnesses; None: 2000 beside an audit set,
+                else none, because every witness costs a gradient in every step.
+            watch: records, members or not, whose own guarantee is wanted.
+            seed: makes the run reproducible and **not private**; the noise comes from the operating system otherwise.
+            evaluate: `evaluate(posterior)` → numbers to report at every look. Keep it to public data.
+            progress: called with the posterior so far at every look.
+            folder: keep a checkpoint there, to `resume` from. It holds the key of the noise until sampling is done.
+
+        Returns a `SampledPosterior`: `sample`, `mean`, `cov`, `predict`, `ess`, `r_hat`, `guarantees`, `report`,
+        `save`. Chains that diverge are named and left out; where all do, `InputError` says so.
+        """
+        quiet = not members and all(one is None for one in (audit, watch, evaluate, progress, folder))
+        plan = self.one_interval() if quiet else self
+        target, kernel, start = plan._read(model, data, params)
+        count = members if members is not None else 0 if audit is None else MEMBERS
+        training = Training(plan, kernel, start, data, audit=audit, members=count, watch=watch, seed=seed)
+        return plan._run(target.reading(), kernel, training, evaluate, progress, folder)
+
+    def resume(
+        self,
+        folder: str | Path,
+        model: Any,
+        data: Data,
+        *,
+        params: Any = None,
+        audit: Data = None,
+        watch: Data = None,
+        evaluate: Evaluate | None = None,
+        progress: Progress | None = None,
+    ) -> SampledPosterior:
+        """Go on from the checkpoint in `folder`, with the same plan, model, data, audit and watch as before.
+
+        Guarantee: the result is that of an uninterrupted run, bit for bit on the same machine.
+        """
+        target, kernel, start = self._read(model, data, params)
+        training = Training.resumed(self, folder, kernel, start, data, audit=audit, watch=watch)
+        return self._run(target.reading(), kernel, training, evaluate, progress, folder)
+
+    @abstractmethod
+    def kernel(self, target: Target, records: int, samples: int) -> Kernel:
+        """The sampler's step."""
+
+    def _read(self, model: Any, data: Data, params: Any) -> tuple[Target, Kernel, Any]:
+        target = Target.of(model, data, params)
+        kernel = self.kernel(target, records_of("data", data), len(self._kept))
+        point, _ = kernel.begin(target.start)
+        return target, kernel, jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (self.chains, *leaf.shape)), point)
+
+    def _run(
+        self,
+        reading: Probabilistic,
+        kernel: Kernel,
+        training: Training,
+        evaluate: Evaluate | None,
+        progress: Progress | None,
+        folder: str | Path | None,
+    ) -> SampledPosterior:
+        def now() -> SampledPosterior:
+            return self._posterior(reading, kernel, training)
+
+        training.run(
+            evaluate=None if evaluate is None else lambda _: evaluate(now()),
+            progress=None if progress is None else lambda _: progress(now()),
+            folder=folder,
+        )
+        return now()
+
+    def _posterior(self, reading: Probabilistic, kernel: Kernel, training: Training) -> SampledPosterior:
+        """The samples so far; before there are any, the last iterate."""
+        count = int(np.searchsorted(self._kept, training.done))
+        if count:
+            draws = _flat(jax.tree.map(lambda leaf: leaf[:count].swapaxes(0, 1), training.state[1]), axes=2)
+            steps = self._kept[:count]
+        else:
+            draws = _flat(kernel.theta(training.params), axes=1)[:, None]
+            steps = np.array([max(training.done - 1, 0)])
+        fine = np.isfinite(draws).all(axis=(1, 2))
+        if not fine.any():
+            raise InputError(
+                f"Expected steps short enough for the chains to stay finite, got step_size={self.step_size:g}: all "
+                f"{self.chains} diverged. The run was charged all the same. Use a smaller step_size."
+            )
+        diverged = tuple(np.flatnonzero(~fine).tolist())
+        weights = self.sizes[steps]
+        heat = float(np.average(self.temperatures[steps], weights=weights))
+        notes = [] if not diverged else [DIVERGED.format(which=_names(diverged), chains=self.chains)]
+        return SampledPosterior(
+            model=reading,
+            draws=draws[fine],
+            weights=weights / weights.sum(),
+            run=training.result(),
+            temperature=heat,
+            diverged=diverged,
+            notes=(*notes, *self._heat_in_words(heat)),
+        )
+
+    def _heat_in_words(self, heat: float) -> tuple[str, ...]:
+        said: list[str] = []
+        if self.temperature == 0.5:
+            said.append(PRINTED)
+        elif self.temperature != 1:
+            said.append(TEMPERED.format(t=self.temperature))
+        if heat > self.temperature * (1 + 1e-6):
+            wider = float(np.sqrt(heat / self.temperature)) if self.temperature else float("inf")
+            said.append(HOTTER.format(t=heat, wanted=self.temperature, wider=wider))
+        return tuple(said)
+
+
+def _flat(tree: Any, axes: int) -> Array:
+    """Leaves with `axes` leading axes as one float64 array (…, d), in the order of `ravel_pytree`."""
+    leaves = [np.asarray(leaf, np.float64) for leaf in jax.tree.leaves(tree)]
+    return np.concatenate([leaf.reshape(*leaf.shape[:axes], -1) for leaf in leaves], axis=-1)
+
+
+def _names(chains: tuple[int, ...]) -> str:
+    return ("Chain " if len(chains) == 1 else "Chains ") + ", ".join(map(str, chains))
