@@ -390,7 +390,7 @@ def _interval(step: PrivateStep, optimizer: optax.GradientTransformation, togeth
                 return lax.scan(act, carry, (now, None))
 
             def look(key: Any) -> Any:
-                return step.look_ahead(key, now[0], now[3], records, runs)
+                return step.look_ahead(key, now[0], now[3], records, runs if keeping else 1)
 
             ahead = jax.tree.map(lambda leaf: leaf.swapaxes(0, 1), jax.vmap(look)(key)) if together else look(key)
             return lax.scan(act, carry, (now, ahead))
