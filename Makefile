@@ -21,7 +21,7 @@ lint: $(VENV)/.lint  ## format, style and types
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-bench: $(VENV)/.plain  ## ratios against dp-accounting, Opacus, JAX-Privacy and NumPyro, measured side by side in one run
+bench: $(VENV)/.plain  ## ratios against dp-accounting, Opacus, JAX-Privacy, NumPyro and BlackJAX, measured side by side in one run
 	$(BIN)/python benchmarks
 
 errata: $(VENV)/.plain  ## write docs/errata.md anew from the code that computes it

@@ -19,7 +19,11 @@ from stopwatch import STEPS
 
 HERE = Path(__file__).parent
 CACHE = Path(os.environ.get("BAYESDP_BENCH") or HERE.parent / ".venv" / "peers")
-PEERS = {"torch-peers": ["torch==2.13.0", "opacus==1.6.0"], "jax-peers": ["jax==0.10.2", "jax-privacy==2.0.0"]}
+PEERS = {
+    "torch-peers": ["torch==2.13.0", "opacus==1.6.0"],
+    "jax-peers": ["jax==0.10.2", "jax-privacy==2.0.0"],
+    "blackjax-peer": ["jax==0.10.2", "blackjax==1.7.1"],
+}
 ROUNDS = int(os.environ.get("BAYESDP_BENCH_ROUNDS", "6"))
 
 

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import sys
 
-from clipping import PEERS, ROUNDS, Worker, environment
+from clipping import ROUNDS, Worker, environment
 
-PEERS["blackjax-peer"] = ["jax==0.10.2", "blackjax==1.7.1"]
 OURS = {
     "one": "bd.SGLD",
     "four": "bd.SGLD, four chains",
