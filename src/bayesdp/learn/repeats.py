@@ -12,7 +12,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from bayesdp.learn.training import Training, compiled
+from bayesdp.learn.program import compiled
+from bayesdp.learn.training import Training
 
 TOGETHER = "{count} runs were made on the same data. This promise is for one of them; publishing more costs more."
 

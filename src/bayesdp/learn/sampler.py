@@ -14,7 +14,6 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Self
 
 import jax
@@ -27,20 +26,14 @@ from bayesdp.accountant.calibrate import calibrate_noise
 from bayesdp.accountant.worst_case import Engine, WorstCaseAccountant
 from bayesdp.errors import Array, InputError
 from bayesdp.learn import step_sizes
+from bayesdp.learn.inference import Inference
 from bayesdp.learn.kernel import Kernel, Pace, Target
-from bayesdp.learn.plan import Plan
 from bayesdp.learn.probabilistic import Data, Probabilistic, records_of
 from bayesdp.learn.samples import SampledPosterior
 from bayesdp.learn.schedule import factors, phases
 from bayesdp.learn.training import Training
 from bayesdp.mechanism.clip_rule import clip_rule
 from bayesdp.mechanism.update_rule import Sum
-
-Evaluate = Callable[[SampledPosterior], dict[str, float]]
-Progress = Callable[[SampledPosterior], None]
-
-MEMBERS = 2000
-"""Training records drawn as witnesses when there is an audit set and nothing else is said."""
 
 PRINTED = (
     "Temperature 1/2, the noise that S4's Algorithm 1 prints (ERR 25): samples of the squared posterior, whose spread "
@@ -55,7 +48,7 @@ DIVERGED = "{which} of {chains} left the real numbers and was left out: the step
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sampler(Plan):
+class Sampler(Inference[SampledPosterior]):
     """What will be done, all of it public: a `Plan` whose noise follows from its steps, and
 
     Args:
@@ -69,7 +62,8 @@ class Sampler(Plan):
         thin: every so many-th later iterate is a sample; None: such that a chain gives at most 1000.
         chains: run side by side in one program; each is charged.
 
-    Bad input gets `InputError` naming the field.
+    Chains that diverge are named and left out; where all do, `InputError` says so. Bad input gets `InputError` naming
+    the field.
     """
 
     step_size: float
@@ -238,95 +232,16 @@ class Sampler(Plan):
             accountant.step(noise_multiplier=level, sampling_rate=q, steps=count * self.chains)
         return accountant
 
-    def fit(
-        self,
-        model: Any,
-        data: Data,
-        *,
-        params: Any = None,
-        audit: Data = None,
-        members: int | None = None,
-        watch: Data = None,
-        seed: int | None = None,
-        evaluate: Evaluate | None = None,
-        progress: Progress | None = None,
-        folder: str | Path | None = None,
-    ) -> SampledPosterior:
-        """Samples of the posterior of `model` given `data`, and what they cost.
-
-        Args:
-            model: a NumPyro model with a data plate, a pair `(log_prior(params), log_likelihood(params, record))`, or a
-                `Network`.
-            data: arrays with the records along the first axis, given to the model as `*data` (a tuple), `**data` (a
-                dict) or `data` (an array).
-            params: for a pair of functions, the form of the parameters; else optional starting values.
-            audit: records of the same distribution that are never trained on: outsiders (H5).
-            members: how many training records are drawn before the run as witnesses; None: 2000 beside an audit set,
-                else none, because every witness costs a gradient in every step.
-            watch: records, members or not, whose own guarantee is wanted.
-            seed: makes the run reproducible and **not private**; the noise comes from the operating system otherwise.
-            evaluate: `evaluate(posterior)` → numbers to report at every look. Keep it to public data.
-            progress: called with the posterior so far at every look.
-            folder: keep a checkpoint there, to `resume` from. It holds the key of the noise until sampling is done.
-
-        Returns a `SampledPosterior`: `sample`, `mean`, `cov`, `predict`, `ess`, `r_hat`, `guarantees`, `report`,
-        `save`. Chains that diverge are named and left out; where all do, `InputError` says so.
-        """
-        quiet = not members and all(one is None for one in (audit, watch, evaluate, progress, folder))
-        plan = self.one_interval() if quiet else self
-        target, kernel, start = plan._read(model, data, params)
-        count = members if members is not None else 0 if audit is None else MEMBERS
-        training = Training(plan, kernel, start, data, audit=audit, members=count, watch=watch, seed=seed)
-        return plan._run(target.reading(), kernel, training, evaluate, progress, folder)
-
-    def resume(
-        self,
-        folder: str | Path,
-        model: Any,
-        data: Data,
-        *,
-        params: Any = None,
-        audit: Data = None,
-        watch: Data = None,
-        evaluate: Evaluate | None = None,
-        progress: Progress | None = None,
-    ) -> SampledPosterior:
-        """Go on from the checkpoint in `folder`, with the same plan, model, data, audit and watch as before.
-
-        Guarantee: the result is that of an uninterrupted run, bit for bit on the same machine.
-        """
-        target, kernel, start = self._read(model, data, params)
-        training = Training.resumed(self, folder, kernel, start, data, audit=audit, watch=watch)
-        return self._run(target.reading(), kernel, training, evaluate, progress, folder)
-
     @abstractmethod
     def kernel(self, target: Target, records: int, samples: int) -> Kernel:
         """The sampler's step."""
 
-    def _read(self, model: Any, data: Data, params: Any) -> tuple[Target, Kernel, Any]:
+    def _read(self, model: Any, data: Data, params: Any) -> tuple[Probabilistic, Kernel, Any]:
         target = Target.of(model, data, params)
         kernel = self.kernel(target, records_of("data", data), len(self._kept))
         point, _ = kernel.begin(target.start)
-        return target, kernel, jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (self.chains, *leaf.shape)), point)
-
-    def _run(
-        self,
-        reading: Probabilistic,
-        kernel: Kernel,
-        training: Training,
-        evaluate: Evaluate | None,
-        progress: Progress | None,
-        folder: str | Path | None,
-    ) -> SampledPosterior:
-        def now() -> SampledPosterior:
-            return self._posterior(reading, kernel, training)
-
-        training.run(
-            evaluate=None if evaluate is None else lambda _: evaluate(now()),
-            progress=None if progress is None else lambda _: progress(now()),
-            folder=folder,
-        )
-        return now()
+        starts = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (self.chains, *leaf.shape)), point)
+        return target.reading(), kernel, starts
 
     def _posterior(self, reading: Probabilistic, kernel: Kernel, training: Training) -> SampledPosterior:
         """The samples so far; before there are any, the last iterate."""

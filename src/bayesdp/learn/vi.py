@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -23,8 +21,8 @@ from bayesdp import errors
 from bayesdp.errors import Array
 from bayesdp.learn.elbo import VARIANTS, Elbo, Variant
 from bayesdp.learn.guide import KINDS, Guide, Kind
+from bayesdp.learn.inference import Inference
 from bayesdp.learn.noise_aware import NOISE_AWARE, spread_of_mean
-from bayesdp.learn.plan import Plan
 from bayesdp.learn.posterior import Posterior
 from bayesdp.learn.probabilistic import Data, Probabilistic, probabilistic, records_of
 from bayesdp.learn.repeats import TOGETHER, run_together
@@ -32,13 +30,6 @@ from bayesdp.learn.schedule import factors
 from bayesdp.learn.suggest import STEPS, longest_step, pace, rate_for_steps, slopes_for
 from bayesdp.learn.training import Training
 from bayesdp.mechanism.clip_rule import clip_rule
-
-Evaluate = Callable[[Posterior], dict[str, float]]
-Progress = Callable[[Posterior], None]
-
-MEMBERS = 2000
-"""Training records drawn as witnesses when there is an audit set and nothing else is said."""
-
 
 PAPER = "Prior and entropy were clipped and noised with every record, as in paper S2: sound, but noisier than need be."
 
@@ -66,7 +57,7 @@ def _apart(mean: Any) -> optax.GradientTransformation:
 
 
 @dataclass(frozen=True, kw_only=True)
-class VI(Plan):
+class VI(Inference[Posterior]):
     """What will be done, all of it public: a `Plan`, and
 
     Args:
@@ -144,67 +135,6 @@ class VI(Plan):
         norms = clip_rule(self.clip_norm).sensitivity * factors("clip_schedule", self.clip_schedule, self.steps)
         return np.asarray(self.noise * norms / (self.rates * records), np.float64)
 
-    def fit(
-        self,
-        model: Any,
-        data: Data,
-        *,
-        params: Any = None,
-        audit: Data = None,
-        members: int | None = None,
-        watch: Data = None,
-        seed: int | None = None,
-        evaluate: Evaluate | None = None,
-        progress: Progress | None = None,
-        folder: str | Path | None = None,
-    ) -> Posterior:
-        """The private posterior of `model` given `data`, and what it cost.
-
-        Args:
-            model: a NumPyro model with a data plate, or `(log_prior(params), log_likelihood(params, record))`.
-            data: arrays with the records along the first axis, given to the model as `*data` (a tuple), `**data` (a
-                dict) or `data` (an array).
-            params: for a pair of functions, the form of the parameters; else optional starting values by site.
-            audit: records of the same distribution that are never trained on: outsiders (H5).
-            members: how many training records are drawn before the run as witnesses; None: 2000 beside an audit set,
-                else none, because every witness costs a gradient in every step.
-            watch: records, members or not, whose own guarantee is wanted.
-            seed: makes the run reproducible and **not private**; the noise comes from the operating system otherwise.
-            evaluate: `evaluate(posterior)` → numbers to report at every look. Keep it to public data.
-            progress: called with the posterior so far at every look.
-            folder: keep a checkpoint there, to `resume` from. It holds the key of the noise until training is done.
-
-        Returns a `Posterior`: `sample`, `mean`, `cov`, `predict`, `guarantees`, `report`, `save`.
-        """
-        quiet = not members and all(one is None for one in (audit, watch, evaluate, progress, folder))
-        plan = self.one_interval() if quiet else self
-        reading, objective, start = plan._read(model, data, params)
-        count = members if members is not None else 0 if audit is None else MEMBERS
-        training = Training(plan, objective, start, data, audit=audit, members=count, watch=watch, seed=seed)
-        return plan._run(reading, objective, training, evaluate, progress, folder)
-
-    def resume(
-        self,
-        folder: str | Path,
-        model: Any,
-        data: Data,
-        *,
-        params: Any = None,
-        audit: Data = None,
-        watch: Data = None,
-        evaluate: Evaluate | None = None,
-        progress: Progress | None = None,
-        finished: bool = False,
-    ) -> Posterior:
-        """Go on from the checkpoint in `folder`, with the same plan, model, data, audit and watch as before.
-
-        `finished`: also where training has ended and the result alone is wanted. Guarantee: the result is that of an
-        uninterrupted run, bit for bit on the same machine.
-        """
-        reading, objective, start = self._read(model, data, params)
-        training = Training.resumed(self, folder, objective, start, data, audit=audit, watch=watch, finished=finished)
-        return self._run(reading, objective, training, evaluate, progress, folder)
-
     def fit_many(
         self,
         repeats: int,
@@ -247,25 +177,6 @@ class VI(Plan):
         )
         scale = self.initial_scale if self.initial_scale is not None else objective.records**-0.5
         return reading, objective, guide.start(reading.start, scale)
-
-    def _run(
-        self,
-        reading: Probabilistic,
-        objective: Elbo,
-        training: Training,
-        evaluate: Evaluate | None,
-        progress: Progress | None,
-        folder: str | Path | None,
-    ) -> Posterior:
-        def now() -> Posterior:
-            return self._posterior(reading, objective, training)
-
-        training.run(
-            evaluate=None if evaluate is None else lambda _: evaluate(now()),
-            progress=None if progress is None else lambda _: progress(now()),
-            folder=folder,
-        )
-        return now()
 
     def _posterior(
         self, reading: Probabilistic, objective: Elbo, training: Training, notes: tuple[str, ...] = ()
