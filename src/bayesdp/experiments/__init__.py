@@ -27,6 +27,7 @@ MODULES = {
     "bdp-leak": "bayesdp.experiments.bdp_leak",
     "bdp-table1": "bayesdp.experiments.bdp_table1",
     "mnist-scattering": "bayesdp.experiments.mnist_scattering",
+    "sgld-adult": "bayesdp.experiments.sgld_adult",
     "sgld-stepsize": "bayesdp.experiments.sgld_stepsize",
     "sgld-svhn": "bayesdp.experiments.sgld_svhn",
 }

@@ -20,6 +20,8 @@ Row = dict[str, Any]
 """One line of a table: column → value. Every table has the columns `way`, `curve` and `epsilon`."""
 
 VERMILION, BLUE, GREEN = "#D55E00", "#0072B2", "#009E73"
+ORANGE, SKY, PURPLE, GREY = "#E69F00", "#56B4E9", "#CC79A7", "#777777"
+"""For figures that compare methods rather than ways of accounting."""
 
 WIDE: dict[str, Any] = {"linewidth": 4.0, "alpha": 0.5}
 """For a curve that another one may cover exactly: both stay visible."""
@@ -45,12 +47,25 @@ def band(axes: Axes, rows: Sequence[Row], x: str, color: str, label: str) -> Non
         axes.fill_between(places, low, high, color=color, alpha=0.15, linewidth=0)
 
 
+def marked(axes: Axes, rows: Iterable[Row], x: str, y: str, error: str, **look: Any) -> None:
+    """Points with error bars, joined in the order of column `x`."""
+    points = sorted(rows, key=lambda row: float(row[x]))
+    across, up, bars = ([row[column] for row in points] for column in (x, y, error))
+    usual: dict[str, Any] = {"marker": "o", "markersize": 3, "capsize": 2, "linewidth": 1.5}
+    axes.errorbar(across, up, bars, **(usual | look))
+
+
+def quiet(axes: Axes) -> None:
+    """A faint grid and no box."""
+    axes.grid(True, which="major", color="#DDDDDD", linewidth=0.6)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
 def finish(figure: Figure, panels: Sequence[Axes], *, title: str, y: str, columns: int) -> None:
     """A quiet grid, logarithmic ε, and one legend under all panels."""
     for axes in panels:
         axes.set_yscale("log")
-        axes.grid(True, which="major", color="#DDDDDD", linewidth=0.6)
-        axes.spines[["top", "right"]].set_visible(False)
+        quiet(axes)
     panels[0].set_ylabel(y)
     figure.suptitle(title, fontsize=12)
     handles, labels = panels[0].get_legend_handles_labels()
