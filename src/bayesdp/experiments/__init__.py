@@ -36,6 +36,7 @@ MODULES = {
     "dpvi-covariance": "bayesdp.experiments.dpvi_covariance",
     "dpvi-coverage": "bayesdp.experiments.dpvi_coverage",
     "mnist-scattering": "bayesdp.experiments.mnist_scattering",
+    "sgld-adult": "bayesdp.experiments.sgld_adult",
     "sgld-stepsize": "bayesdp.experiments.sgld_stepsize",
     "sgld-svhn": "bayesdp.experiments.sgld_svhn",
 }
