@@ -28,6 +28,7 @@ MODULES = {
     "bdp-table1": "bayesdp.experiments.bdp_table1",
     "mnist-scattering": "bayesdp.experiments.mnist_scattering",
     "sgld-adult": "bayesdp.experiments.sgld_adult",
+    "sgld-mnist": "bayesdp.experiments.sgld_mnist",
     "sgld-stepsize": "bayesdp.experiments.sgld_stepsize",
     "sgld-svhn": "bayesdp.experiments.sgld_svhn",
 }
