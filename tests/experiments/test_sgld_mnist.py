@@ -1,0 +1,69 @@
+"""`sgld-mnist` (SPEC J22, ERR 30) on a few digits: accounts of S4's settings, samplers that keep ε, the figure."""
+
+import math
+
+import pytest
+from matplotlib.figure import Figure
+
+from bayesdp.data import load as load_data
+from bayesdp.experiments import load, sgld_mnist
+from bayesdp.experiments.sgld_mnist import EPSILON, SETTINGS, Size, plans
+from bayesdp.experiments.style import pick
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return sgld_mnist.compute(size=Size(seeds=1, epochs=4, steps=40, chosen=load_data("digits")))
+
+
+def test_table_one_stands_as_printed(rows):
+    printed = {row["curve"]: (row["epsilon"], row["accuracy"]) for row in pick(rows, way="printed")}
+    assert printed["DP-SGLD"] == (0.99, 0.9921)
+    assert printed["Confident-GNMax"] == (1.97, 0.9851)
+    assert len(printed) == 5
+
+
+def test_s4s_settings_cost_what_the_erratum_says(rows):
+    def cost(temperature, adjacency):
+        (row,) = pick(rows, curve="S4's settings, accounted", temperature=temperature, adjacency=adjacency)
+        return row["epsilon"]
+
+    assert cost(0.5, "add-remove") == pytest.approx(0.2201, abs=1e-4)
+    assert cost(1.0, "add-remove") == pytest.approx(0.1485, abs=1e-4)
+    # The exact pair (H10) is below z/2, which the erratum has: 0.514.
+    assert 2 * cost(0.5, "add-remove") < cost(0.5, "replace-one") < 0.514
+
+
+def test_samplers_keep_the_promise_by_their_own_noise(rows):
+    for row in pick(rows, way="sound", adjacency="add-remove"):
+        if row["curve"] in ("SGLD", "SGHMC"):
+            assert 0.99 < row["epsilon"] <= EPSILON
+            assert row["temperature"] == 1
+    assert {(row["curve"], row["model"]) for row in rows if row["seed"] == 0} == set(sgld_mnist.LOOKS)
+
+
+def test_the_linear_model_learns(rows):
+    for row in pick(rows, model="linear, scattering"):
+        assert row["accuracy"] > 0.5
+
+
+def test_without_noise_nothing_is_promised(rows):
+    (bare,) = pick(rows, way="non-private")
+    assert bare["temperature"] == 0
+    assert bare["noise_multiplier"] == 0
+    assert math.isinf(bare["epsilon"])
+
+
+def test_momentum_costs_what_steps_without_it_cost():
+    both = plans(SETTINGS["linear, scattering"], 20)
+    assert both["SGHMC"].noise.min() == pytest.approx(both["SGLD"].noise.min(), rel=1e-3)
+    assert both["SGHMC"].step_size * both["SGHMC"].friction == pytest.approx(sgld_mnist.FORGET, rel=1e-2)
+
+
+def test_it_draws(rows):
+    experiment = load("sgld-mnist")
+    figure = Figure(figsize=experiment.SIZE, layout="constrained")
+    experiment.draw(figure, rows)
+    assert len(figure.axes) == 2
+    assert figure.axes[0].lines
+    assert len(figure.axes[1].patches) == 5
