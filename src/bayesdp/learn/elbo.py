@@ -28,6 +28,7 @@ from bayesdp.learn.guide import Guide
 from bayesdp.learn.natural import natural, squares_in_theta
 from bayesdp.learn.noise_aware import Walk
 from bayesdp.learn.probabilistic import Data, Probabilistic, Record
+from bayesdp.mechanism.blocks import full_precision
 from bayesdp.mechanism.clip_rule import Norms, apply_rule, clip_rule
 
 Variant = Literal["aligned", "plain", "natural", "paper"]
@@ -83,6 +84,7 @@ class Elbo:
 
         return Point(theta, draws, jax.grad(rest)(theta))
 
+    @full_precision
     def clip_sum(
         self, point: Point, examples: Data, mask: jax.Array, clip_norm: Any, subset: Any = None
     ) -> tuple[jax.Array, Norms]:
@@ -97,6 +99,7 @@ class Elbo:
             total = total + jnp.sum(factors) * point.rest
         return total, norms
 
+    @full_precision
     def norms(self, point: Point, examples: Data, mask: jax.Array, clip_norm: Any, subset: Any = None) -> Norms:
         """The norms alone."""
         del subset
@@ -150,12 +153,8 @@ class Elbo:
         draws = self.draws
         if self.variant in ("aligned", "natural"):
             return jnp.sum(slopes**2, axis=(1, 2)) / draws
-        # |Jᵀ g + r|² = |Jᵀ g|² + 2 g·Jr + |r|², without a gradient in θ for every record.
-        squares = squares_in_theta(self.guide, point.theta, point.draws, slopes / draws)
-        if self.variant == "paper":
-            along = jax.jvp(lambda theta: self.guide.draw(theta, point.draws), (point.theta,), (point.rest,))[1]
-            squares += 2 * jnp.sum(slopes * along, axis=(1, 2)) / draws + jnp.sum(point.rest**2)
-        return jnp.maximum(squares, 0)
+        rest = point.rest if self.variant == "paper" else None
+        return squares_in_theta(self.guide, point.theta, point.draws, slopes / draws, rest)
 
     def _gradient(self, point: Point, released: jax.Array) -> jax.Array:
         """An estimate of -∇_θ ELBO/N from what was released; of N Fisher⁻¹ times it for "natural"."""

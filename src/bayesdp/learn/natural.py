@@ -18,14 +18,23 @@ import numpy as np
 from bayesdp.learn.guide import Guide
 
 
-def squares_in_theta(guide: Guide, theta: jax.Array, draws: jax.Array, slopes: jax.Array) -> jax.Array:
-    """|Jᵀ g|² of each record's slopes, (records, S, d), at draws (S, d)."""
-    mean, scale = jnp.sum(slopes, axis=1), jnp.sum(slopes * draws, axis=1) * _diagonal(guide, theta)
+def squares_in_theta(
+    guide: Guide, theta: jax.Array, draws: jax.Array, slopes: jax.Array, rest: jax.Array | None = None
+) -> jax.Array:
+    """|Jᵀ g|² of each record's slopes, (records, S, d), at draws (S, d); |Jᵀ g + rest|² with a `rest` in θ.
+
+    The rest is added before anything is squared: where the two nearly cancel, a sum of squares and a product would be
+    all rounding, and the clipping that comes of it no bound.
+    """
+    d = guide.dim
+    rest = jnp.zeros_like(theta) if rest is None else rest
+    mean = jnp.sum(slopes, axis=1) + rest[:d]
+    scale = jnp.sum(slopes * draws, axis=1) * _diagonal(guide, theta) + rest[-d:]
     squares = jnp.sum(mean**2 + scale**2, axis=1)
     if guide.kind == "mean-field":
         return squares
-    below = jnp.tril(jnp.einsum("nsj,sk->njk", slopes, draws), -1)
-    return squares + jnp.sum(below**2, axis=(1, 2))
+    below = jnp.einsum("nsj,sk->njk", slopes, draws)[:, *np.tril_indices(d, -1)] + rest[d:-d]
+    return squares + jnp.sum(below**2, axis=1)
 
 
 def natural(guide: Guide, theta: jax.Array, gradient: jax.Array) -> jax.Array:
