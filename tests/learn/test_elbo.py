@@ -155,13 +155,14 @@ def test_the_mean_of_the_last_iterates_is_kept():
 
 
 def test_the_papers_order_is_clipped_where_likelihood_and_prior_nearly_cancel():
-    """A narrow prior, and records whose slopes are all but its opposite: |Jᵀg|² + 2 g·Jr + |r|² is then all rounding."""
+    """A narrow prior, and slopes that are all but its opposite: |Jᵀg|² + 2 g·Jr + |r|² would be all rounding."""
     narrow = probabilistic((NormalPrior(np.zeros(3), 0.003**2), lambda w, r: -0.5 * (r[1] - r[0] @ w) ** 2), (X, Y))
     elbo = Elbo(narrow, Guide("mean-field", 3), records=100, steps=10, draws=1, variant="paper", averaged_from=5)
     point = elbo.drawn(jax.random.key(0), elbo.guide.start(jnp.array([1.0, -0.5, 0.7]), 0.1))
     assert np.linalg.norm(point.rest) > 500
     z = np.asarray(elbo.guide.draw(point.theta, point.draws), np.float64)[0]
-    slopes = -np.asarray(point.rest, np.float64)[:3] + RNG.normal(size=(300, 3)) * RNG.choice([0.5, 2, 8], size=(300, 1))
+    apart = RNG.normal(size=(300, 3)) * RNG.choice([0.5, 2, 8], size=(300, 1))
+    slopes = apart - np.asarray(point.rest, np.float64)[:3]
     roots = np.sqrt(np.linalg.norm(slopes, axis=1, keepdims=True))
     x = slopes / roots
     records = jnp.asarray(x[:, None], jnp.float32), jnp.asarray((x @ z)[:, None] - roots, jnp.float32)

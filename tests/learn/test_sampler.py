@@ -13,6 +13,7 @@ from numpyro import distributions as dist
 
 import bayesdp as bd
 from bayesdp import InputError
+from bayesdp.learn.samples import split_r_hat
 from bayesdp.learn.step_sizes import Decreasing
 from bayesdp.mechanism import Mean
 
@@ -249,3 +250,15 @@ def test_a_network_with_gaussian_priors(digits):
         slow.predict(digits.test[0])
     with pytest.raises(InputError, match="precision"):
         bd.Network(digits.loss, digits.params, precision=0.0)
+
+
+def test_chains_that_do_not_agree_are_said_to():
+    walk = bd.SGLD(sampling_rate=1.0, steps=40, step_size=1e-6, clip_norm=None, chains=3)
+    still = walk.fit(logistic, (X, Y), seed=0)
+    assert split_r_hat(still.draws).max() > 1.1
+    assert "do not agree (R-hat up to " in still.notes[0]
+    import arviz
+
+    draws = np.random.default_rng(0).normal(size=(4, 500, 2)) + np.arange(4)[:, None, None] * [0, 0.3]
+    theirs = arviz.rhat(arviz.convert_to_dataset({"z": draws}), method="split")["z"].values
+    np.testing.assert_allclose(split_r_hat(draws), theirs, rtol=1e-9)

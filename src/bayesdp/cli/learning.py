@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,7 +84,8 @@ def _tell(ready: Prepared | Fitting | Sampling, result: Any, out: Path) -> None:
     curve = account.curve()
     if curve is not None:
         show.curve(curve)
-    _afterwards(out)
+    dp = account.guarantees[0]
+    _afterwards(out, private=ready.job.seed is None and math.isfinite(dp.epsilon))
 
 
 def _most_exposed(job: Any, account: Any) -> str:
@@ -93,7 +95,9 @@ def _most_exposed(job: Any, account: Any) -> str:
     return f"number {job.watch[int(account.instance.epsilon(account.plan.delta).argmax())]}"
 
 
-def _afterwards(out: Path) -> None:
+def _afterwards(out: Path, *, private: bool) -> None:
+    """`private`: there is noise of this run's own, and it bounds what everybody can lose."""
+    verdict = "may be published with its DP guarantee" if private else "NOT PRIVATE: not for publication"
     show.line("")
     show.uncut(f"Report: {out / 'report.html'}  (opens in a browser; sensitive, like the whole folder)")
     if (out / "samples.npz").exists():
@@ -101,9 +105,9 @@ def _afterwards(out: Path) -> None:
             f"Samples: {out / 'samples.npz'}  (what was accounted for; nothing else of the posterior was written)"
         )
     elif (out / "posterior.npz").exists():
-        show.uncut(f"Posterior: {out / 'posterior.npz'}  (may be published with its DP guarantee)")
+        show.uncut(f"Posterior: {out / 'posterior.npz'}  ({verdict})")
     else:
-        show.uncut(f"Model: {out / 'params.npz'}  (may be published with its DP guarantee)")
+        show.uncut(f"Model: {out / 'params.npz'}  ({verdict})")
     show.uncut("Next:")
     show.uncut(f"  bayesdp predict {out} FILE  (the model on further records)")
     show.uncut(f"  bayesdp report {out}  (the promises in full sentences, with their fine print)")

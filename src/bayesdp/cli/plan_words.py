@@ -64,7 +64,7 @@ def _fitting(ready: Fitting | Sampling) -> list[str]:
         aware = ", intervals widened by the noise" if job.noise_aware else ", intervals that leave the noise out"
         noise = f"clip norm {job.clip_norm:g}, noise multiplier {job.noise_multiplier:.4g}"
         lines.append(f"{_pace(job)}; {noise}, {job.step_in_words}, variant {job.variant}{aware}{_aim(job)}.")
-        lines += [words for words in (getattr(ready, "drowned", ""),) if words]
+        lines += [words for words in (getattr(ready, name, "") for name in ("confounded", "drowned")) if words]
     else:
         wider = f", widened by {job.widen:.4g}" if job.widen else ""
         lines.append(

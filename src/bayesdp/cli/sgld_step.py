@@ -119,7 +119,8 @@ def _show(found: list[tuple[Langevin, Bound]], chain: Langevin, delta: float, en
             show.table((head, "η at most", "noise", "DP ε there", "1/Ση", "bias", "kind"), rows)
     show.line(
         f"\nDP ε there: what all iterates are accounted at, δ = {up(delta, 3)}, {chain.adjacency}, engine "
-        f"{engine}. 1/Ση and bias (Ση²/Ση)²: terms of the utility bound that depend on the step (F9), up to an unknown "
+        f"{engine}. bd.SGLD's step_size is η divided by the number of records; chains count as so many times the "
+        "steps. 1/Ση and bias (Ση²/Ση)²: terms of the utility bound that depend on the step (F9), up to an unknown "
         f"constant; their sum is least at a fixed step of {step_utility.best_fixed_step(chain.steps)[0]:.3g}."
     )
     for _, row in found:

@@ -103,6 +103,9 @@ class Fitted(Ready):
         }
 
 
+_WITH_INTERCEPT = ("logistic", "linear", "poisson", "negative-binomial")
+
+
 @dataclass(frozen=True, eq=False)
 class Fitting(Fitted):
     """A job by "vi": noisy steps, which can be interrupted and taken up again."""
@@ -111,6 +114,16 @@ class Fitting(Fitted):
     def plan(self) -> VI:
         """The plan."""
         return self.job.plan()
+
+    @property
+    def confounded(self) -> str:
+        """Words for categories beside an intercept, which are the same direction; else none."""
+        if self.job.model not in _WITH_INTERCEPT or not any("=" in name for name in self.data.feature_names):
+            return ""
+        return (
+            "The weights of a text column's categories and the intercept are told apart by the prior alone, and noise "
+            "wanders along that direction: read differences of categories; intervals of single ones are too narrow."
+        )
 
     @property
     def drowned(self) -> str:
@@ -168,9 +181,9 @@ class Fitting(Fitted):
         )
         asked = (_NON_PRIVATE,) if self.job.non_private_too else ()
         narrow = () if self.job.noise_aware else (_NARROW,)
-        drowned = (self.drowned,) if self.drowned else ()
+        careful = [words for words in (self.confounded, self.drowned) if words]
         return {
-            **self.told(draws, intervals, how, *narrow, *drowned, *asked),
+            **self.told(draws, intervals, how, *narrow, *careful, *asked),
             "correct": self._correct(posterior, draws),
             "optimizer": f"SGD for means, {self.job.step_in_words}; Adam for scales; the mean of the last half",
             "evaluated_on": f"the {self.tests:,} test records" if self.tests else "",

@@ -110,7 +110,9 @@ class OnePosteriorSample:
             z = numpyro.sample("z", dist.ImproperUniform(dist.constraints.real_vector, (), (known.dim,)))
             with numpyro.handlers.block():  # the sites of the model itself are no sites of this one
                 prior, likelihood = known.log_prior(z), known.log_likelihoods(z, records)
-            numpyro.factor("density", prior + power * jnp.clip(likelihood, low, self.top).sum())
+            # What is no number is out of range too, and must not say more than the worst number does.
+            within = jnp.clip(jnp.nan_to_num(likelihood, nan=low), low, self.top)
+            numpyro.factor("density", prior + power * within.sum())
 
         # Posteriors of many records are narrow and slanted: a full mass matrix, and short paths until it is known.
         kernel = NUTS(

@@ -29,7 +29,7 @@ from bayesdp.learn import step_sizes
 from bayesdp.learn.inference import Inference
 from bayesdp.learn.kernel import Kernel, Pace, Target
 from bayesdp.learn.probabilistic import Data, Probabilistic, records_of
-from bayesdp.learn.samples import SampledPosterior
+from bayesdp.learn.samples import SampledPosterior, split_r_hat
 from bayesdp.learn.schedule import factors, phases
 from bayesdp.learn.training import Training
 from bayesdp.mechanism.clip_rule import clip_rule
@@ -44,7 +44,15 @@ HOTTER = (
     "Noise was added to the sampler's own for the promised ε: the samples are of temperature {t:.3g} in place of "
     "{wanted:.3g}, so that their spread is too wide by a factor of about {wider:.3g}. Shorter steps need no such noise."
 )
+UNMIXED = (
+    "The chains do not agree (R-hat up to {most:.2f}, near 1 where they do): these are not yet samples of the "
+    "posterior. More steps, or longer ones, are needed."
+)
 DIVERGED = "{which} of {chains} left the real numbers and was left out: the steps are too long for this model."
+
+
+_ENOUGH, _AGREED = 4, 1.1
+"""Samples in half of a chain that R-hat is computed from at least, and what it is where chains agree."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -262,6 +270,9 @@ class Sampler(Inference[SampledPosterior]):
         weights = self.sizes[steps]
         heat = float(np.average(self.temperatures[steps], weights=weights))
         notes = [] if not diverged else [DIVERGED.format(which=_names(diverged), chains=self.chains)]
+        if training.done >= training.stop_at and fine.sum() > 1 and count >= 2 * _ENOUGH:
+            most = float(np.nanmax(split_r_hat(draws[fine]), initial=1.0))
+            notes += [UNMIXED.format(most=most)] if most > _AGREED else []
         return SampledPosterior(
             model=reading,
             draws=draws[fine],

@@ -128,3 +128,13 @@ class SampledPosterior(Published):
             warnings.simplefilter("ignore", RuntimeWarning)  # a coordinate that does not move gives 0/0: NaN says so
             found = getattr(library, measure)(library.convert_to_dataset({"z": self.draws}))
         return np.asarray(found["z"], np.float64)
+
+
+def split_r_hat(draws: Array) -> Array:
+    """R-hat of the halves of chains (chains, samples, d), each coordinate: sqrt(1 + between/within − 1/n) (Gelman)."""
+    half = draws.shape[1] // 2
+    halves = np.concatenate([draws[:, :half], draws[:, -half:]])
+    within = halves.var(axis=1, ddof=1).mean(axis=0)
+    between = halves.mean(axis=1).var(axis=0, ddof=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.sqrt((half - 1) / half + between / within))
