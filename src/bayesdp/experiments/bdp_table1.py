@@ -139,7 +139,7 @@ def draw(figure: Figure, rows: Sequence[Row]) -> None:
             at = {"xytext": (-9 if left else 9, -3), "ha": "right" if left else "left"}
             axes.annotate(words, (shown, place), textcoords="offset points", fontsize=8, **at)
         axes.set_yticks(range(len(here)), [row["line"] for row in here], fontsize=9)
-        axes.set(xscale="log", xlim=(0.05, 2 * LAST), title=name)
+        axes.set(xscale="log", xlim=(0.02, 2 * LAST), title=name)
         axes.grid(True, color="#DDDDDD", linewidth=0.6)
         axes.spines[["top", "right"]].set_visible(False)
     panels[-1].set_xlabel("ε")
