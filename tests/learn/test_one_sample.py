@@ -5,9 +5,9 @@ import math
 
 import numpy as np
 import pytest
-from bayesdp.experiments.vi_models import logistic
 
 from bayesdp.errors import InputError
+from bayesdp.learn.bayesian_models import logistic
 from bayesdp.learn.hybrid import Hybrid
 from bayesdp.learn.one_sample import OnePosteriorSample
 
