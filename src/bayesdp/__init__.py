@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         SGLD,
         SGNHT,
         VI,
+        Filter,
         Network,
         NormalPrior,
         Posterior,
@@ -41,6 +42,7 @@ __all__ = [
     "VI",
     "BayesianAccountant",
     "Curve",
+    "Filter",
     "Guarantee",
     "InputError",
     "InstanceAccountant",
@@ -56,6 +58,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Filter": "bayesdp.learn",
     "Network": "bayesdp.learn",
     "NormalPrior": "bayesdp.learn",
     "Posterior": "bayesdp.learn",

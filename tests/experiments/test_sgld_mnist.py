@@ -47,6 +47,16 @@ def test_the_linear_model_learns(rows):
         assert row["accuracy"] > 0.5
 
 
+def test_the_other_rows_of_the_table_are_redone_at_its_epsilon(rows):
+    for model in SETTINGS:
+        redone = pick(rows, curve="DP-SGD", model=model, way="sound")
+        assert [row["epsilon"] for row in redone] == pytest.approx([0.5, 8], rel=1e-3)
+        assert redone[0]["noise_multiplier"] > redone[1]["noise_multiplier"]
+    (taught,) = pick(rows, curve="Confident-GNMax", way="sound")
+    assert taught["epsilon"] == pytest.approx(1.97, rel=1e-3)
+    assert taught["accuracy"] > 0.5
+
+
 def test_without_noise_nothing_is_promised(rows):
     (bare,) = pick(rows, way="non-private")
     assert bare["temperature"] == 0

@@ -158,3 +158,25 @@ def test_norms_that_do_not_fit_the_parameters_are_refused(problem):
 def test_an_unknown_method_is_refused():
     with pytest.raises(InputError, match="method"):
         PerExample(loss, "fast")
+
+
+@pytest.mark.parametrize("rule", [0.5, Automatic(0.5), None], ids=["flat", "automatic", "none"])
+def test_a_mask_of_numbers_is_how_far_each_record_may_move_the_sum(rule):
+    rng = np.random.default_rng(3)
+    data = jnp.asarray(rng.normal(size=(6, 4)), jnp.float32)
+    limits = jnp.asarray([0.0, 0.1, 0.2, 0.3, 10.0, 0.0])
+    engine, start = PerExample(lambda params, x: jnp.dot(params, x)), jnp.zeros(4)
+    everybody = engine.norms(start, data, jnp.ones(6, bool), rule)
+    total, norms = engine.clip_sum(start, data, limits, rule)
+    assert np.allclose(norms.clipped, np.minimum(everybody.clipped, limits), rtol=1e-6)
+    shortened = data * (norms.clipped / everybody.raw)[:, None]
+    assert np.allclose(total, shortened.sum(0), atol=1e-6)
+    assert np.array_equal(norms.raw, np.where(limits > 0, everybody.raw, 0))
+
+
+def test_a_record_without_a_finite_gradient_moves_nothing_whatever_its_limit():
+    engine = PerExample(lambda params, x: jnp.dot(params, x))
+    data = jnp.asarray([[jnp.inf, 0.0], [3.0, 4.0]])
+    total, norms = engine.clip_sum(jnp.zeros(2), data, jnp.asarray([0.5, 0.5]), 1.0)
+    assert np.allclose(total, [0.3, 0.4])
+    assert np.allclose(norms.clipped, [0.5, 0.5])

@@ -21,6 +21,7 @@ from bayesdp.mechanism import (
     seeded_key,
     spread,
 )
+from bayesdp.mechanism.step import Limits
 
 RECORDS, FEATURES, CLIP = 60, 5, 0.4
 KEY = seeded_key(11)
@@ -171,3 +172,38 @@ def test_looking_ahead_changes_the_time_alone():
     )
     assert more.first.mask.sum(1).mean() == pytest.approx(30, abs=0.5)
     assert (more.first.last == 300).mean() > 0.99
+
+
+def test_limits_shorten_each_record_and_end_its_part_at_its_own_step():
+    x, y = people()
+    step = step_for(1.0, limited=True)
+    whole = step_for(1.0)
+    norms = np.asarray(whole.witness_norms(PARAMS, spread((x, y), step.mesh), CLIP).clipped)
+    limits = (norms * np.linspace(0.2, 1.5, RECORDS)).astype(np.float32)
+    until = np.arange(RECORDS, dtype=np.int32) % 3
+    run = jax.jit(lambda number, records: step(KEY, number, PARAMS, records, clip_norm=CLIP, noise_std=0.0)[0])
+    for number in range(3):
+        released = flat(run(number, spread(((x, y), Limits(limits, until)), step.mesh)))
+        expected = 0.0
+        for i in np.flatnonzero(until > number):
+            alone = flat(BookKeeping(LOSS).clip_sum(PARAMS, (x[i : i + 1], y[i : i + 1]), jnp.ones(1, bool), CLIP)[0])
+            expected = expected + alone * min(1, limits[i] / norms[i])
+        assert np.allclose(released, expected, atol=1e-5)
+
+
+def test_limits_that_nobody_reaches_change_nothing_also_when_batches_are_drawn_ahead():
+    x, y = people()
+    plain, limited = step_for(0.3, devices=1), step_for(0.3, devices=1, limited=True)
+    wide = Limits(np.full(RECORDS, 9, np.float32), np.full(RECORDS, 100, np.int32))
+    pairs = [(plain, spread((x, y), plain.mesh)), (limited, spread(((x, y), wide), plain.mesh))]
+    seen = []
+    for step, records in pairs:
+        assert step.steps_ahead(records) > 1
+
+        def run(records, step=step):
+            ahead = step.look_ahead(KEY, jnp.arange(5, 6), jnp.zeros(1, int), records)
+            first = jax.tree.map(lambda leaf: leaf[0], ahead)
+            return step(KEY, 5, PARAMS, records, clip_norm=CLIP, noise_std=0.1, ahead=first)[0]
+
+        seen.append(flat(jax.jit(run)(records)))
+    assert np.allclose(*seen, atol=1e-6)

@@ -165,6 +165,11 @@ class InstanceAccountant:
         """How many steps the longest run has had."""
         return max(self._steps.values(), default=0)
 
+    @property
+    def active(self) -> Mask | None:
+        """Who may still take part, of a filter: private, not to be published. None for the other compositions."""
+        return self._tally.kept.active if isinstance(self._tally, Filtered) else None
+
     def cost(self, order: float, run: int | None = None) -> Array:
         """The tally Σ (α-1) D_α of every record at one of the orders (for a filter, what was charged)."""
         at = np.flatnonzero(self.orders == errors.number("order", order, above=1))

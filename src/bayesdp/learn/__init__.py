@@ -1,5 +1,6 @@
 """What to do with a mechanism: learners, each a frozen description with `calibrate` and `fit`."""
 
+from bayesdp.learn.filter import Filter
 from bayesdp.learn.network import Network
 from bayesdp.learn.posterior import Posterior
 from bayesdp.learn.posterior_vi import PosteriorVI
@@ -21,6 +22,7 @@ __all__ = [
     "SGLD",
     "SGNHT",
     "VI",
+    "Filter",
     "Network",
     "NormalPrior",
     "Posterior",

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from bayesdp.errors import InputError
 from bayesdp.learn.program import compiled
 from bayesdp.learn.training import Training
 
@@ -21,8 +22,14 @@ TOGETHER = "{count} runs were made on the same data. This promise is for one of 
 def run_together(trainings: list[Training]) -> None:
     """Run trainings that were made with `Training.again`, none of them begun, to their end."""
     first = trainings[0]
+    if first.measures_everyone:
+        raise InputError(
+            "Expected a plan without filter or refresh for several runs at once: their records' limits differ."
+        )
     program = compiled(*first.program, together=True)
-    params, state, keys = (_stacked([getattr(one, part) for one in trainings]) for part in ("params", "state", "key"))
+    begin = tuple(_stacked([getattr(one, part) for one in trainings]) for part in ("params", "state", "key"))
+    # On every device from the start, as the program leaves them: else the second interval would compile anew.
+    params, state, keys = jax.device_put(begin, first._everywhere)
     while first.done < first.stop_at:
         charged = [one.charge_next() for one in trainings]
         stop, settings = charged[0]

@@ -16,9 +16,11 @@ from typing import Any, ClassVar
 import optax
 
 from bayesdp import errors
+from bayesdp.learn.filter import Filter
 from bayesdp.learn.plan import Plan
 from bayesdp.learn.run import Run
 from bayesdp.learn.training import Training
+from bayesdp.mechanism.update_rule import Sum
 
 Progress = Callable[[Run], None]
 Evaluate = Callable[[Any], dict[str, float]]
@@ -31,6 +33,9 @@ class SGD(Plan):
     Args:
         optimizer: any optax optimiser, with any learning-rate schedule.
         subset_fraction: share of the weights that a step may move, drawn anew each time (S1).
+        refresh: steps from one measurement of all records to the next; in between each is clipped at what was measured
+            (`learn.everyone`). None measures nobody, unless a filter or `watch="everyone"` asks for it: then 1.
+        filter: a `Filter`, a budget that every record has of its own: the DP entry is then at most its ε (H4).
 
     Bad input gets `InputError` naming the field.
     """
@@ -39,11 +44,21 @@ class SGD(Plan):
 
     optimizer: optax.GradientTransformation
     subset_fraction: float | None = None
+    refresh: int | None = None
+    filter: Filter | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.subset_fraction is not None:
             errors.number("subset_fraction", self.subset_fraction, above=0, most=1)
+        if self.refresh is not None:
+            errors.whole("refresh", self.refresh, least=1)
+        if self.filter is not None:
+            self.filter.check(self)
+            if self.epsilon_budget is not None:
+                raise errors.refuse("epsilon_budget", self.epsilon_budget, "to be left out with a filter")
+        if (self.refresh is not None or self.filter is not None) and not isinstance(self.update, Sum):
+            raise errors.refuse("update", self.update, "to be Sum() where records have limits of their own")
 
     def fit(
         self,
@@ -67,7 +82,7 @@ class SGD(Plan):
             data: a tree of arrays with the records along the first axis, such as `(x, y)`.
             audit: records of the same distribution that are never trained on: outsiders (H5).
             members: how many training records are drawn before the run as witnesses; 0 for none.
-            watch: records, members or not, whose own guarantee is wanted.
+            watch: records, members or not, whose own guarantee is wanted; "everyone" for all of `data`.
             seed: makes the run reproducible and **not private**; the noise comes from the operating system otherwise.
             evaluate: `evaluate(params)` → numbers to report at every look. Keep it to public data.
             progress: called with the run so far at every look.

@@ -19,6 +19,7 @@ from bayesdp import errors
 from bayesdp.accountant.worst_case import WorstCaseAccountant
 from bayesdp.errors import Array, InputError
 from bayesdp.learn import checkpoint
+from bayesdp.learn.everyone import Everyone, Pace
 from bayesdp.learn.look import Look
 from bayesdp.learn.program import compiled
 from bayesdp.learn.run import Run
@@ -131,7 +132,10 @@ class Training:
         while self.done < self.stop_at:
             stop, settings = self.charge_next()
             self.params, self.state, raw, distances = program(self.params, self.state, self.key, *settings)
-            self.account(stop, np.asarray(raw), np.asarray(distances), evaluate)
+            if self._everyone is None:
+                self.account(stop, np.asarray(raw), np.asarray(distances), evaluate)
+            elif not self._account_everyone(stop, evaluate):
+                continue
             if folder is not None:
                 checkpoint.write(folder, self)
             if progress is not None:
@@ -140,14 +144,20 @@ class Training:
             checkpoint.forget_key(folder)
         return self.result()
 
+    @property
+    def measures_everyone(self) -> bool:
+        """Whether all records are measured now and then, and have limits of their own in between."""
+        return self._everyone is not None
+
     def charge_next(self) -> tuple[int, tuple[Any, ...]]:
         """Charge the next interval at the DP rate, before it is run: where it stops, and what its program is given."""
-        stop = min(self.done + self.interval, self.stop_at)
+        stop = min(self.done + self._block, self.stop_at)
         for _ in range(self.plan.parallel or 1):
             self.tallies.charge_everybody(self.done, stop)
-        steps = np.minimum(np.arange(self.done, self.done + self.interval), self.plan.steps - 1)
+        steps = np.minimum(np.arange(self.done, self.done + self._block), self.plan.steps - 1)
         pace = jax.tree.map(lambda column: column[steps], self.plan.pace)
-        return stop, (steps, self._clip[steps], self._std[steps], self._phase[steps], pace, stop, *self._given)
+        given = self._given if self._everyone is None else self._measured(stop)
+        return stop, (steps, self._clip[steps], self._std[steps], self._phase[steps], pace, stop, *given)
 
     def result(self) -> Run:
         """The run so far."""
@@ -168,12 +178,20 @@ class Training:
             "plan": self.plan.describe(),
             "data": checkpoint.digest(data),
             "audit": checkpoint.digest(audit),
-            "watch": checkpoint.digest(watch),
+            "watch": watch if isinstance(watch, str) else checkpoint.digest(watch),
         }
 
     def _assemble(self, loss: Any, data: Any, audit: Any, watch: Any) -> None:
         plan, mesh = self.plan, record_mesh()
+        self._watches_all = isinstance(watch, str)
+        if self._watches_all:
+            errors.one_of("watch", watch, [EVERYONE])
         self._gradients = _gradients_of(loss)
+        refresh = getattr(plan, "refresh", None)
+        budget = getattr(plan, "filter", None)
+        measured = refresh is not None or budget is not None or self._watches_all
+        if measured and not isinstance(plan.update, Sum):
+            raise errors.refuse("update", plan.update, "to be Sum() where all records are measured")
         rates, phase = np.unique(plan.rates, return_inverse=True)
         self._phase = phase.astype(np.int32)
         step = PrivateStep(
@@ -183,14 +201,18 @@ class Training:
             update=plan.update,
             subset_fraction=getattr(plan, "subset_fraction", None),
             microbatch=plan.microbatch,
+            limited=measured,
             mesh=mesh,
         )
         self._everywhere = NamedSharding(mesh, PartitionSpec())
         records = spread(data, mesh)
-        parts = [audit, jax.tree.map(lambda x: np.asarray(x)[self.members], data) if len(self.members) else None, watch]
+        inside = jax.tree.map(lambda x: np.asarray(x)[self.members], data) if len(self.members) else None
+        parts = [audit, inside, data if self._watches_all else watch]
         counts = [0 if part is None else _length(name, part) for name, part in zip(NAMES, parts, strict=True)]
         for name, part in zip(NAMES, parts, strict=True):
             _check_alike(name, part, data)
+        if measured:  # members are measured among all records
+            parts = [audit, None, None if self._watches_all else watch]
         given = [part for part in parts if part is not None]
         witnesses = spread(_joined(given), mesh) if given else None
         self._scale = factors("clip_schedule", plan.clip_schedule, plan.steps)
@@ -200,14 +222,21 @@ class Training:
         self._clip = self._scale.astype(np.float32)
         self._std = (self.noise * self._sensitivity).astype(np.float32)
         self.interval = min(plan.interval or max(1, math.ceil(plan.steps / LOOKS)), plan.steps)
-        self._counts = counts
+        self._block = self.interval
+        if measured:
+            self._block = min(refresh or 1, plan.steps)
+            self.interval = self._block * math.ceil(self.interval / self._block)
+        self._counts, self._known = counts, self.size + (0 if witnesses is None else witnesses.size)
         self.tallies = self._fresh_tallies()
+        self._everyone = Everyone(step, records, witnesses) if measured else None
         self.program, self._given = (step, getattr(plan, "optimizer", None)), (rule, records, witnesses)
         self._fingerprint = partial(self.fingerprint, data, audit, watch)  # takes long, and only checkpoints ask
 
     def _fresh_tallies(self) -> Tallies:
         plan, counts = self.plan, self._counts
+        budget = getattr(plan, "filter", None)
         return Tallies(
+            budgets=None if budget is None else budget.accountant(self._known, plan),
             outsiders=counts[0],
             members=counts[1],
             watched=counts[2],
@@ -219,6 +248,36 @@ class Training:
             engine=plan.engine,
             adjacency=plan.adjacency,
         )
+
+    def _measured(self, stop: int) -> tuple[Any, ...]:
+        """Measure everyone, and admit those who can pay for the steps up to `stop`: what the program is given."""
+        assert self._everyone is not None
+        start, rule = self.done, self._given[0]
+        scaled = jax.tree.map(lambda norm: norm * self._clip[start], rule)
+        norms = self._everyone.measure(self.params, scaled)
+        steps = slice(start, stop)
+        pace = Pace(self._sensitivity[steps], self.noise[steps], self.plan.rates[steps], self.plan.bounded)
+        records, self._stretches = self._everyone.admit(norms, start, pace, self.tallies.budgets)
+        return rule, records, None
+
+    def _account_everyone(self, stop: int, evaluate: Callable[[Any], dict[str, float]] | None) -> bool:
+        """Charge the witnesses for what they were admitted to; whether it was time to look."""
+        assert self._everyone is not None
+        for start, count, distances in self._stretches:
+            if sum(self._counts):
+                self.tallies.charge(start, self._witnessed(distances), count)
+        self.done = stop
+        if stop % self.interval and stop < self.stop_at:
+            return False
+        self._look(self._witnessed(self._everyone.raw), evaluate)
+        return True
+
+    def _witnessed(self, everyone: Array) -> Array:
+        """Of the records and then the witnesses outside, those that the tallies ask for, in their order."""
+        records, outside = everyone[: self.size], everyone[self.size :]
+        audit = self._counts[0]
+        watched = records if self._watches_all else outside[audit:]
+        return np.concatenate([outside[:audit], records[self.members], watched])
 
     def account(
         self, stop: int, raw: Array, distances: Array, evaluate: Callable[[Any], dict[str, float]] | None
@@ -233,17 +292,19 @@ class Training:
         raw, distances = (raw[0], distances[0]) if self.plan.parallel is not None else (raw, distances)
         if self.interval >= self.stop_at and not distances.shape[1] and evaluate is None:
             return  # one look at the end, with nobody to look at, would repeat the guarantee
-        at = raw[stop - 1 - (stop - 1) // self.interval * self.interval] if raw.shape[1] else raw[0]
+        self._look(raw[(stop - 1) % self.interval] if raw.shape[1] else raw[0], evaluate)
+
+    def _look(self, norms: Array, evaluate: Callable[[Any], dict[str, float]] | None) -> None:
+        """Keep what can be said of the run so far; `norms` are the witnesses' at the last step."""
         dp, bdp, per_instance = self.tallies.look(self.plan.coverage)
+        shown = np.minimum(norms.astype(np.float64), LARGEST)
         self.looks.append(
             Look(
-                step=stop,
+                step=self.done,
                 dp=dp,
                 bdp=bdp,
                 per_instance=per_instance,
-                norms=tuple(np.quantile(np.minimum(at.astype(np.float64), LARGEST), LEVELS).tolist())
-                if len(at)
-                else (),
+                norms=tuple(np.quantile(shown, LEVELS).tolist()) if len(shown) else (),
                 metrics={} if evaluate is None else {k: float(v) for k, v in evaluate(self.params).items()},
             )
         )
@@ -271,6 +332,9 @@ class Training:
 
 
 NAMES = ("audit", "members", "watch")
+
+EVERYONE = "everyone"
+"""The `watch` that means all records of the data."""
 
 
 def _gradients_of(loss: Any) -> Any:

@@ -19,13 +19,16 @@ from bayesdp.guarantee import Adjacency, Guarantee
 from bayesdp.learn.schedule import phases
 
 KIND = "bayesdp/tallies"
-VERSION = 1
+VERSION = 2
 NOISELESS = "No noise was added in some step: nothing is promised to anybody."
 UNBOUNDED = "No clipping: one record can move an update by any amount, so nothing is promised to everybody (S1)."
 
 
 class Tallies:
-    """`outsiders`, `members` and `watched` count the witnesses, who come in this order in every array of distances."""
+    """`outsiders`, `members` and `watched` count the witnesses, who come in this order in every array of distances.
+
+    `budgets` is the accountant of a filter (H4), whose promise to everybody the run has as well.
+    """
 
     def __init__(
         self,
@@ -40,7 +43,9 @@ class Tallies:
         failure: float,
         engine: Any,
         adjacency: Adjacency,
+        budgets: InstanceAccountant | None = None,
     ) -> None:
+        self.budgets = budgets
         self.noise, self.rates, self.bounded, self.delta = noise, rates, bounded, delta
         steps = len(noise)
         self.everybody = WorstCaseAccountant(engine, adjacency, total_steps=steps)
@@ -71,10 +76,17 @@ class Tallies:
             for level, q, count in phases(self.noise[start:stop], self.rates[start:stop]):
                 self.everybody.step(noise_multiplier=level, sampling_rate=q, steps=count)
 
-    def charge(self, step: int, distances: Array) -> None:
-        """Charge the witnesses for one step; `distances` in units of the sensitivity (absolute without clipping)."""
+    def charge(self, step: int, distances: Array, steps: int = 1) -> None:
+        """Charge the witnesses for `steps` steps like `step`, from that on.
+
+        `distances` are in units of the sensitivity (absolute without clipping).
+        """
         a, m, _ = self.counts
-        noise: dict[str, Any] = {"noise_std": float(self.noise[step]), "sampling_rate": float(self.rates[step])}
+        noise: dict[str, Any] = {
+            "noise_std": float(self.noise[step]),
+            "sampling_rate": float(self.rates[step]),
+            "steps": steps,
+        }
         if self.alike is not None:
             if a:
                 self.alike.step(distances[:a], orientation="absent", **noise)
@@ -82,7 +94,7 @@ class Tallies:
                 self.alike.step(distances[a : a + m], orientation="present", **noise)
         if self.watched is not None:
             self.watched.step(distances[a + m :], **noise)
-        self.charged = step + 1
+        self.charged = step + steps
 
     @property
     def instance(self) -> InstanceAccountant | None:
@@ -112,16 +124,23 @@ class Tallies:
         plan = WorstCaseAccountant(self.everybody.engine, self.everybody.adjacency)
         for level, q, count in phases(self.noise, self.rates):
             plan.step(noise_multiplier=level, sampling_rate=q, steps=count)
-        return plan.epsilon(self.delta), plan.epsilon(self.delta / 2)
+        return tuple(min(plan.epsilon(delta), self._filtered(delta)) for delta in (self.delta, self.delta / 2))  # type: ignore[return-value]
+
+    def _filtered(self, delta: float) -> float:
+        """What the filter promises to everybody, infinite without one."""
+        return math.inf if self.budgets is None else float(self.budgets.epsilon(delta)[0])
 
     def limit(self) -> float | None:
         """The DP ε at δ/2 that limits the other two, None where nothing is promised to everybody."""
-        return self.everybody.epsilon(self.delta / 2) if self.promises else None
+        half = self.delta / 2
+        return min(self.everybody.epsilon(half), self._filtered(half)) if self.promises else None
 
     def guarantees(self, coverage: float) -> list[Guarantee]:
         """One per notion: "dp", "bdp" at `coverage`, "per-instance" for the worst off of those watched."""
         limit = self.limit()
         dp = self.everybody.guarantee(self.delta)
+        if self.budgets is not None and self._filtered(self.delta) < dp.epsilon:
+            dp = self.budgets.guarantee(self.delta)
         if not self.promises:
             dp = Guarantee(
                 notion="dp",
@@ -145,14 +164,16 @@ class Tallies:
             "everybody": self.everybody.state(),
             "alike": None if self.alike is None else self.alike.state(),
             "watched": None if self.watched is None else self.watched.state(),
+            "budgets": None if self.budgets is None else self.budgets.state(),
             "charged": self.charged,
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a saved state of the same plan."""
-        states.check(state, KIND, VERSION, {"everybody", "alike", "watched", "charged"})
+        states.check(state, KIND, VERSION, {"everybody", "alike", "watched", "budgets", "charged"})
         with states.reading():
             self.everybody = WorstCaseAccountant.from_state(state["everybody"])
             self.alike = None if state["alike"] is None else BayesianAccountant.from_state(state["alike"])
             self.watched = None if state["watched"] is None else InstanceAccountant.from_state(state["watched"])
+            self.budgets = None if state["budgets"] is None else InstanceAccountant.from_state(state["budgets"])
             self.charged = int(state["charged"])

@@ -42,8 +42,8 @@ def fold_blocks(
     pad = -size % block
     if pad:
         examples = jax.tree.map(lambda x: jnp.concatenate([x, x[:pad]]), examples)
-        mask = jnp.concatenate([mask, jnp.zeros(pad, bool)])
-    used = jnp.max(jnp.where(mask, jnp.arange(1, size + pad + 1), 0))
+        mask = jnp.concatenate([mask, jnp.zeros(pad, mask.dtype)])
+    used = jnp.max(jnp.where(mask > 0, jnp.arange(1, size + pad + 1), 0))
 
     def take(tree: Any, start: jax.Array) -> Any:
         return jax.tree.map(lambda x: lax.dynamic_slice_in_dim(x, start, block), tree)

@@ -138,17 +138,25 @@ def clip_rule(clip_norm: Any) -> ClipRule:
 
 
 def apply_rule(rule: ClipRule, squares: Params, mask: jax.Array | None = None) -> tuple[Params, Norms]:
-    """Factor of each leaf, 0 where a record is masked or not finite, and the norms, 0 where a record is masked."""
+    """Factor of each leaf, 0 where a record is masked or not finite, and the norms, 0 where a record is masked.
+
+    A mask of numbers says how far each record may move the sum: its gradient is shortened to that after the rule.
+    """
     square = total(squares)
     finite = jnp.isfinite(square)
-    present = finite if mask is None else finite & mask
     safe = jax.tree.map(lambda part: jnp.where(finite, part, 0), squares)
     factors, clipped = rule.factors(safe)
     raw = jnp.where(finite, jnp.sqrt(square), jnp.inf)
     clipped = jnp.where(finite, clipped, rule.sensitivity)
-    if mask is not None:
-        raw, clipped = jnp.where(mask, raw, 0), jnp.where(mask, clipped, 0)
-    return jax.tree.map(lambda factor: jnp.where(present, factor, 0), factors), Norms(raw, clipped)
+    if mask is None:
+        return jax.tree.map(lambda factor: jnp.where(finite, factor, 0), factors), Norms(raw, clipped)
+    here = mask > 0
+    if mask.dtype != jnp.bool_:
+        share = mask / jnp.maximum(clipped, mask)
+        factors = jax.tree.map(lambda factor: factor * share, factors)
+        clipped = jnp.minimum(clipped, mask)
+    raw, clipped = jnp.where(here, raw, 0), jnp.where(here, clipped, 0)
+    return jax.tree.map(lambda factor: jnp.where(finite & here, factor, 0), factors), Norms(raw, clipped)
 
 
 def total(squares: Params) -> jax.Array:

@@ -27,6 +27,7 @@ Examples = Any
 class Gradients(Protocol):
     """What a step asks of per-record gradients; `PerExample` and `BookKeeping` give the same numbers.
 
+    A mask may be of numbers: how far each record may move the sum, 0 for one that is absent (`apply_rule`).
     Gradients may have a method `zero(params)`, an empty sum, where sums are not trees like the parameters.
     """
 

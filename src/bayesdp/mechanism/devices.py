@@ -83,6 +83,10 @@ class Records:
         """Leaves (devices, capacity, …) of something per record, back to (records, …)."""
         return jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1).reshape(-1, *x.shape[2:])[: self.size], dealt)
 
+    def beside(self, more: Any, mesh: Mesh) -> Records:
+        """Pairs of these records and of `more`, a tree of arrays with a row for each of them, on the same devices."""
+        return Records((self.data, _dealt(more, self.size, mesh)), self.counts, self.size)
+
 
 def spread(data: Any, mesh: Mesh) -> Records:
     """Deal the records of `data`, a tree of arrays with the records along the first axis, out to the mesh's devices.
@@ -98,14 +102,17 @@ def spread(data: Any, mesh: Mesh) -> Records:
     size, devices = lengths.pop(), mesh.size
     if size == 0:
         raise InputError("Expected data with at least one record, got none.")
+    counts = np.array([(size - d + devices - 1) // devices for d in range(devices)], np.int32)
+    return Records(_dealt(data, size, mesh), jax.device_put(counts, NamedSharding(mesh, DEALT)), size)
+
+
+def _dealt(data: Any, size: int, mesh: Mesh) -> Any:
+    devices = mesh.size
     capacity = -(-size // devices)
     places = np.minimum(np.arange(capacity)[None, :] * devices + np.arange(devices)[:, None], size - 1)
-    dealt = NamedSharding(mesh, DEALT)
-    counts = np.array([(size - d + devices - 1) // devices for d in range(devices)], np.int32)
 
     def deal(leaf: Any) -> Any:
         rows = np.asarray(leaf)
-        return jax.device_put(rows[None] if devices == 1 else rows[places], dealt)
+        return jax.device_put(rows[None] if devices == 1 else rows[places], NamedSharding(mesh, DEALT))
 
-    placed = jax.tree.map(deal, data)
-    return Records(placed, jax.device_put(counts, dealt), size)
+    return jax.tree.map(deal, data)

@@ -46,6 +46,13 @@ class Ahead(NamedTuple):
     examples: Any
 
 
+class Limits(NamedTuple):
+    """Of each record: how far it may move the sum, and the first step in which it takes no part any more."""
+
+    norm: jax.Array
+    until: jax.Array
+
+
 AHEAD = 2**22
 """Bytes of records that may be fetched ahead."""
 
@@ -57,7 +64,7 @@ class PrivateStep:
     `sampling_rate` q and `normaliser` L, or tuples of them, an entry for each phase of a schedule; `update` the rule U;
     `subset_fraction` the share of weights that a step moves (S1; None: all); `microbatch` the records taken at a time
     on each device (None: a little more than a device's share of the expected batch). `mesh` must be the one that the
-    records were spread over.
+    records were spread over. With `limited` the records come as a pair, the records and their `Limits` (H4).
 
     Bad input: a rate outside [0, 1], a normaliser that is not positive or a fraction outside (0, 1] get `InputError`.
     """
@@ -68,6 +75,7 @@ class PrivateStep:
     update: UpdateRule = field(default_factory=Sum)
     subset_fraction: float | None = None
     microbatch: int | None = None
+    limited: bool = False
     mesh: Mesh = field(default_factory=record_mesh)
 
     def __post_init__(self) -> None:
@@ -115,13 +123,14 @@ class PrivateStep:
             subset: Params,
             std: jax.Array,
             phase: jax.Array,
+            step: jax.Array,
             keys: Any,
             ahead: Ahead | None,
             records: Records,
         ) -> tuple[Params, jax.Array, jax.Array]:
             device = lax.axis_index(AXIS)
             own_key = jax.random.fold_in(keys[0], device)
-            total, size = self._batch(own_key, params, rule, subset, records, phase, ahead)
+            total, size = self._batch(own_key, params, rule, subset, records, phase, step, ahead)
             size = add_up(size)
             length = jnp.zeros(())
             if not isinstance(self.update, Sum) and witnesses is not None:
@@ -135,13 +144,14 @@ class PrivateStep:
 
         # With `check_vma` JAX would add up the gradients of replicated parameters over the devices before clipping.
         gradient, size, length = jax.shard_map(
-            one_device, mesh=self.mesh, in_specs=(*7 * [SAME], DEALT), out_specs=SAME, check_vma=False
+            one_device, mesh=self.mesh, in_specs=(*8 * [SAME], DEALT), out_specs=SAME, check_vma=False
         )(
             params,
             rule,
             subset,
             jnp.asarray(noise_std, jnp.float32),
             jnp.asarray(phase, jnp.int32),
+            jnp.asarray(step, jnp.int32),
             (keys.sampling, keys.noise),
             ahead,
             records,
@@ -216,6 +226,7 @@ class PrivateStep:
         subset: Params | None,
         records: Records,
         phase: jax.Array,
+        step: jax.Array,
         ahead: Ahead | None,
     ) -> tuple[Params, jax.Array]:
         """This device's Σ clip(g_x) and the size of its batch."""
@@ -224,8 +235,11 @@ class PrivateStep:
 
         def add(state: tuple[Params, jax.Array], examples: Any, mask: jax.Array) -> tuple[Params, jax.Array]:
             total, size = state
+            if self.limited:
+                examples, limits = examples
+                mask = jnp.where(mask & (step < limits.until), limits.norm, 0)
             more, _ = self.gradients.clip_sum(params, examples, mask, rule, subset)
-            return jax.tree.map(jnp.add, total, more), size + jnp.sum(mask)
+            return jax.tree.map(jnp.add, total, more), size + jnp.sum(mask > 0)
 
         state, last = (zero, jnp.int32(0)), jnp.int32(-1)
         if ahead is not None:
