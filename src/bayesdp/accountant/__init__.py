@@ -3,6 +3,7 @@
 from bayesdp.accountant.bayesian import BayesianAccountant
 from bayesdp.accountant.coverage import Curve
 from bayesdp.accountant.instance import InstanceAccountant
+from bayesdp.accountant.last_iterate import Curvature
 from bayesdp.accountant.worst_case import WorstCaseAccountant
 
-__all__ = ["BayesianAccountant", "Curve", "InstanceAccountant", "WorstCaseAccountant"]
+__all__ = ["BayesianAccountant", "Curvature", "Curve", "InstanceAccountant", "WorstCaseAccountant"]

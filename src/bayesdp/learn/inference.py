@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from bayesdp.errors import InputError
 from bayesdp.learn.plan import Plan
 from bayesdp.learn.probabilistic import Data, Probabilistic
 from bayesdp.learn.published import Published
@@ -62,6 +63,11 @@ class Inference(Plan, Generic[Result]):
         Returns a posterior: `sample`, `mean`, `cov`, `predict`, `guarantees`, `report`, `save`.
         """
         quiet = not members and all(one is None for one in (audit, watch, evaluate, progress, folder))
+        if self.only_the_end and not quiet:
+            raise InputError(
+                "Expected audit, members, watch, evaluate, progress and folder with last_only left out, got both: "
+                "they look at earlier iterates, which are to stay secret. Leave one of the two out."
+            )
         plan = self.one_interval() if quiet else self
         reading, objective, start = plan._read(model, data, params)
         count = members if members is not None else 0 if audit is None else MEMBERS

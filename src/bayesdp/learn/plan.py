@@ -13,7 +13,7 @@ from bayesdp import errors
 from bayesdp.accountant.calibrate import calibrate_noise
 from bayesdp.accountant.worst_case import ENGINES, Engine, WorstCaseAccountant
 from bayesdp.errors import Array, InputError
-from bayesdp.guarantee import ADJACENCIES, Adjacency
+from bayesdp.guarantee import ADJACENCIES, Adjacency, Guarantee
 from bayesdp.learn.schedule import factors, phases
 from bayesdp.mechanism.clip_rule import clip_rule
 from bayesdp.mechanism.update_rule import Sum, UpdateRule
@@ -106,6 +106,15 @@ class Plan:
     def pace(self) -> Any:
         """Public numbers that the learner wants to know at every step: a tree of arrays (steps, …), or None."""
         return None
+
+    @property
+    def only_the_end(self) -> bool:
+        """Whether nothing may be shown before the last step."""
+        return False
+
+    def promised(self, dp: Guarantee) -> Guarantee:
+        """The DP guarantee of what is released, given that of all steps."""
+        return dp
 
     @property
     def facts(self) -> dict[str, str | float | bool]:

@@ -46,7 +46,8 @@ class Run:
     @cached_property
     def guarantees(self) -> list[Guarantee]:
         """One per notion: "dp"; "bdp" at the plan's coverage; "per-instance" for the worst watched record."""
-        return self.tallies.guarantees(self.plan.coverage)
+        dp, *others = self.tallies.guarantees(self.plan.coverage)
+        return [self.plan.promised(dp), *others]
 
     @property
     def instance(self) -> InstanceAccountant | None:

@@ -3,8 +3,8 @@
     a frozen description → calibrate → fit → SampledPosterior
 
 The noise that a sampler needs anyway already gives privacy: the noise multiplier follows from the step size
-(`accountant.langevin`), and every iterate of every chain is accounted for. Where that is not enough for a promised ε,
-more noise is added, and what this does to the temperature is said.
+(`accountant.langevin`), and every iterate of every chain is accounted for (`SGLD` can release its last alone). Where
+that is not enough for a promised ε, more noise is added, and what this does to the temperature is said.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 
 from bayesdp import errors
 from bayesdp.accountant import langevin
-from bayesdp.accountant.calibrate import calibrate_noise
+from bayesdp.accountant.calibrate import Accountant, calibrate_noise
 from bayesdp.accountant.worst_case import Engine, WorstCaseAccountant
 from bayesdp.errors import Array, InputError
 from bayesdp.learn import step_sizes
@@ -166,13 +166,15 @@ class Sampler(Inference[SampledPosterior]):
 
     @cached_property
     def _kept(self) -> Any:
+        if self.only_the_end:
+            return np.array([self.steps - 1])
         return step_sizes.kept(self.step_schedule, self.steps, self.burn_in, self.thin)
 
     def epsilon(self) -> float:
-        """The DP ε at δ of all iterates of all chains; infinite without clipping or noise."""
+        """The DP ε at δ of what all chains release; infinite without clipping or noise."""
         if not self.bounded or (self.noise == 0).any():
             return float("inf")
-        return self._accountant(self.noise, self.engine).epsilon(self.delta)
+        return self._account(self.noise, self.engine).epsilon(self.delta)
 
     def calibrate(self, epsilon: float, *, extra_noise: bool = True) -> Self:
         """The plan with the least noise, not below the sampler's own, whose DP ε at δ is at most `epsilon`.
@@ -196,7 +198,7 @@ class Sampler(Inference[SampledPosterior]):
                 "Use calibrate_step, or let extra noise raise the temperature.",
             )
         own, shape = plain.noise, factors("noise_schedule", self.noise_schedule, self.steps)
-        level = self._search(lambda x: np.maximum(own, x * shape), epsilon)
+        level = self._search(lambda x, engine: self._account(np.maximum(own, x * shape), engine), epsilon)
         return dataclasses.replace(self, noise_multiplier=level)
 
     def calibrate_step(self, epsilon: float) -> Self:
@@ -210,7 +212,7 @@ class Sampler(Inference[SampledPosterior]):
             raise errors.refuse("temperature", self.temperature, "to be above 0: without own noise no step is private")
         plain = dataclasses.replace(self, noise_multiplier=None)
         own = plain.own_noise
-        scale = self._search(lambda x: x * own, epsilon)
+        scale = self._search(lambda x, engine: self._account(x * own, engine, longer=x**-2), epsilon)
         # z falls as 1/sqrt(h), and the largest float below keeps the promise when it is read back.
         size = float(np.nextafter(self.step_size / scale**2, 0))
         return dataclasses.replace(plain, step_size=size)
@@ -223,18 +225,19 @@ class Sampler(Inference[SampledPosterior]):
                 "move the force by any amount, and no noise hides it."
             )
 
-    def _search(self, noise: Callable[[float], Array], epsilon: float) -> float:
-        """The least x at which steps with noise(x) keep ε."""
-
-        def make(x: float, engine: Engine) -> WorstCaseAccountant:
-            return self._accountant(noise(x), engine)
-
+    def _search(self, account: Callable[[float, Engine], Accountant], epsilon: float) -> float:
+        """The least x at which account(x) keeps ε."""
         start = 1.0
         if self.engine == "pld":
-            start = calibrate_noise(lambda x: make(x, "rdp"), epsilon, self.delta)
-        return calibrate_noise(lambda x: make(x, self.engine), epsilon, self.delta, start=start)
+            start = calibrate_noise(lambda x: account(x, "rdp"), epsilon, self.delta)
+        return calibrate_noise(lambda x: account(x, self.engine), epsilon, self.delta, start=start)
 
-    def _accountant(self, noise: Array, engine: Engine) -> WorstCaseAccountant:
+    def _account(self, noise: Array, engine: Engine, longer: float = 1.0) -> Accountant:
+        """What is released costs this much with such noise and steps that many times as long."""
+        del longer  # all iterates are released: only the noise counts
+        return self._all_iterates(noise, engine)
+
+    def _all_iterates(self, noise: Array, engine: Engine) -> WorstCaseAccountant:
         accountant = WorstCaseAccountant(engine, self.adjacency)
         for level, q, count in phases(noise, self.rates):
             accountant.step(noise_multiplier=level, sampling_rate=q, steps=count * self.chains)

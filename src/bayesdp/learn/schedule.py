@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from bayesdp import errors
+from bayesdp.accountant.rdp import phases as phases
 from bayesdp.errors import Array, InputError
 
 TYPICAL = (*((0.05, 6 ** (1 - (phase + 0.5) / 8)) for phase in range(8)), (0.6, 1.0))
@@ -40,10 +41,3 @@ def factors(name: str, schedule: Any, steps: int) -> Array:
         raise errors.refuse(name, schedule, "to be phases (share, factor) whose shares sum to 1")
     ends = np.rint(np.cumsum(values[:, 0]) * steps).astype(int)
     return np.repeat(values[:, 1], np.diff(ends, prepend=0))
-
-
-def phases(noise: Array, rates: Array) -> list[tuple[float, float, int]]:
-    """The different (noise, rate) of a run and how many steps each has: all that worst-case accounting asks."""
-    # As complex numbers: those are sorted a hundred times faster than rows.
-    kinds, counts = np.unique(noise + 1j * rates, return_counts=True)
-    return [(float(kind.real), float(kind.imag), int(count)) for kind, count in zip(kinds, counts, strict=True)]
