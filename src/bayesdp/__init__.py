@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from bayesdp.errors import InputError
 
 if TYPE_CHECKING:
-    from bayesdp.accountant import BayesianAccountant, Curve, InstanceAccountant, WorstCaseAccountant
+    from bayesdp.accountant import BayesianAccountant, Curvature, Curve, InstanceAccountant, WorstCaseAccountant
     from bayesdp.guarantee import Guarantee
     from bayesdp.learn import (
         PSGLD,
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
         Run,
         SampledPosterior,
         SecretPosterior,
+        Study,
+        StudyResult,
     )
 
 __version__ = "0.1.0"
@@ -41,6 +43,7 @@ __all__ = [
     "SGNHT",
     "VI",
     "BayesianAccountant",
+    "Curvature",
     "Curve",
     "Filter",
     "Guarantee",
@@ -53,6 +56,8 @@ __all__ = [
     "Run",
     "SampledPosterior",
     "SecretPosterior",
+    "Study",
+    "StudyResult",
     "WorstCaseAccountant",
     "__version__",
 ]
@@ -71,8 +76,11 @@ _HOMES = {
     "SGNHT": "bayesdp.learn",
     "SampledPosterior": "bayesdp.learn",
     "SecretPosterior": "bayesdp.learn",
+    "Study": "bayesdp.learn",
+    "StudyResult": "bayesdp.learn",
     "VI": "bayesdp.learn",
     "BayesianAccountant": "bayesdp.accountant",
+    "Curvature": "bayesdp.accountant",
     "Curve": "bayesdp.accountant",
     "InstanceAccountant": "bayesdp.accountant",
     "WorstCaseAccountant": "bayesdp.accountant",

@@ -116,7 +116,9 @@ class ShiftHistory:
 
 def _chord(costs: Array, share: Array) -> Array:
     """Between the first and the last of the trailing axis: `share` of the way."""
-    return (1 - share) * costs[..., 0] + share * costs[..., -1]
+    low, high = costs[..., 0], costs[..., -1]
+    with np.errstate(invalid="ignore"):  # beyond float64 at the larger order: no chord
+        return np.where(np.isinf(high), np.inf, (1 - share) * low + share * high)
 
 
 def _by_knots(orders: Array, rates: Array) -> list[tuple[Any, float, float, Array]]:

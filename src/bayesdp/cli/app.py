@@ -15,13 +15,16 @@ from bayesdp.cli.account import account
 from bayesdp.cli.calibrate import calibrate
 from bayesdp.cli.demo import demo
 from bayesdp.cli.fit import fit
+from bayesdp.cli.instance import instance
 from bayesdp.cli.learning import INTERRUPTED, resume
 from bayesdp.cli.predict import predict
 from bayesdp.cli.refusal import one_line
 from bayesdp.cli.report import report
 from bayesdp.cli.reproduce import reproduce
 from bayesdp.cli.sgld_step import sgld_step
+from bayesdp.cli.study import study
 from bayesdp.cli.train import train
+from bayesdp.cli.unlearn import unlearn
 from bayesdp.cli.worst_case import delta, epsilon
 from bayesdp.errors import InputError
 
@@ -34,6 +37,7 @@ _PANELS: dict[str, list[Callable[..., None]]] = {
     "Private training": [train, fit, resume, report, predict],
     "Differential privacy of a plan": [epsilon, delta, calibrate, sgld_step],
     "Privacy of a run that happened": [account],
+    "One record": [instance, study, unlearn],
     "Look around": [demo, reproduce],
 }
 

@@ -179,6 +179,11 @@ def line(text: str) -> None:
     _console().print(text)
 
 
+def item(text: str) -> None:
+    """One sentence of a list."""
+    _console().print(_item(text))
+
+
 def uncut(text: str) -> None:
     """One line with a path in it, which is not broken: it can be copied."""
     _console().print(text, soft_wrap=True)

@@ -146,7 +146,7 @@ def _log_line(a: Array, b: Array, alpha: Array, odds: Array) -> Array:
 
     def log_f(x: Array, i: npt.NDArray[np.intp]) -> Array:
         log_w, log_ratio = _densities(x, a[i, None], b[i, None], odds[i, None])
-        return np.asarray(-(x**2) / 2 - _HALF_LOG_2PI + log_w + _log_phi(log_ratio, alpha[i, None]))
+        return np.asarray(-(x**2) / 2 - _HALF_LOG_2PI + log_w + log_phi(log_ratio, alpha[i, None]))
 
     return log_integral(log_f, _edges(a, b, alpha, odds))
 
@@ -191,7 +191,7 @@ def _densities(x: Array, a: Array, b: Array, odds: Array) -> tuple[Array, Array]
     return log_w, np.where(np.abs(gap) < 1, near, far)
 
 
-def _log_phi(log_t: Array, alpha: Array) -> Array:
+def log_phi(log_t: Array, alpha: Array) -> Array:
     """The log of t^α − 1 − α(t − 1) from log t; near t = 1 by a series in log t that does not cancel."""
     u = np.clip(log_t, -0.5 / alpha, 0.5 / alpha)
     series, term, log_alpha = np.zeros_like(u), u.copy(), np.log(alpha)

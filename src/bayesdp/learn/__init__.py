@@ -13,6 +13,8 @@ from bayesdp.learn.sgd import SGD
 from bayesdp.learn.sghmc import SGHMC
 from bayesdp.learn.sgld import SGLD
 from bayesdp.learn.sgnht import SGNHT
+from bayesdp.learn.study import Study
+from bayesdp.learn.study_result import StudyResult
 from bayesdp.learn.vi import VI
 
 __all__ = [
@@ -30,4 +32,6 @@ __all__ = [
     "Run",
     "SampledPosterior",
     "SecretPosterior",
+    "Study",
+    "StudyResult",
 ]

@@ -9,6 +9,8 @@ from scipy.optimize import brentq
 from scipy.special import logsumexp, ndtr
 from scipy.stats import binom
 
+from bayesdp.accountant.as_printed_s3 import corollary_3_1, fact_3_5, stated_orders
+from bayesdp.accountant.sample_size import log_runs
 from bayesdp.compose.expected import expected, inflated_order
 from bayesdp.divergence import sgm
 from bayesdp.divergence.averaged import averaged_cost
@@ -56,13 +58,6 @@ def classical_step() -> Erratum:
     )
 
 
-def printed_corollary(shifts: Array, weights: Array, rate: float, delta: float, p: float) -> float:
-    """S3's Corollary 3.1: ln(a_p^{p/(p−1)} δ'^{−1/(p−1)} + 1 − q), δ'' split in half (E4)."""
-    slope = math.sqrt(2 * math.log(1.25 * rate / (delta / 2)))
-    log_a = math.log(rate) + float(logsumexp(p * slope * shifts, b=weights)) / p
-    return math.log(math.exp(p / (p - 1) * log_a - math.log(delta / 2) / (p - 1)) + 1 - rate)
-
-
 def exact_mixture_epsilon(shifts: Array, weights: Array, rate: float, delta: float) -> float:
     """ε at δ for (1−q)N(0,1) + q Σ wᵢN(Δᵢ,1) against N(0,1): the larger of both directions.
 
@@ -100,7 +95,7 @@ def norm_of_shifts() -> Erratum:
         problem="With p = 10⁴ the L_p norm of Δ is almost its maximum, so nothing is gained over the worst case.",
         example="q = 0.01, s = 1, Δ = 0.01 with probability 0.9 and 0.1 with probability 0.1, δ = 1e-5: ε of a step.",
         printed_label="Corollary 3.1, p = 10⁴",
-        printed=printed_corollary(shifts, weights, rate, delta, 1e4),
+        printed=corollary_3_1(shifts, sampling_rate=rate, delta=delta, weights=weights),
         truth_label="exact for U(B) = 0, half-lines",
         truth=exact_mixture_epsilon(shifts, weights, rate, delta),
         ours_label="averaged hockey stick (H7), both directions",
@@ -108,7 +103,10 @@ def norm_of_shifts() -> Erratum:
         verdict="loose",
         sound_version="`averaged_epsilon` (H7).",
         more=(
-            ("classical formula with the largest Δ", printed_corollary(shifts[1:], np.ones(1), rate, delta, 1e15)),
+            (
+                "classical formula with the largest Δ",
+                corollary_3_1(shifts[1:], sampling_rate=rate, delta=delta, p=1e15),
+            ),
             (
                 "H7 with the largest Δ",
                 float(averaged_epsilon(delta, shifts[1:], sampling_rate=rate, direction="remove")),
@@ -160,8 +158,7 @@ def order_map() -> Erratum:
         return np.asarray(logsumexp(values, axis=0, b=before))
 
     right = inflated_order(order, np.arange(steps)[::-1], p)
-    stated = costs(printed_orders(order, steps, p))
-    printed = stated[0, 0] / (right[0] - 1) + np.sum(mean(p * stated[1:].T) / (p * (right[1:] - 1)))
+    stated = costs(stated_orders(order, steps, p))
     paths = CHAIN_X**order * CHAIN_Y ** (1 - order)
     return Erratum(
         number="16",
@@ -173,7 +170,7 @@ def order_map() -> Erratum:
         "stated bound holds.",
         example="Two-state chain of three steps (SPEC I-5a), order 2, p = 9: D of the whole chain.",
         printed_label="with the stated map",
-        printed=float(printed),
+        printed=float(expected(stated, order, p, log_mean=mean)),
         truth_label="sum over all paths",
         truth=math.log(float((paths[0] @ paths[1:] @ paths[1:]).sum())),
         ours_label="`compose.expected` (the proof's map)",
@@ -182,18 +179,10 @@ def order_map() -> Erratum:
         sound_version="`compose.expected`; often better `compose.one_holder` (H2). The minimum with the "
         "worst case counts.",
         more=(
-            ("first order, α = 8, n = 4690, p = 3n: stated", float(printed_orders(8.0, 4690, 3 * 4690.0)[0])),
+            ("first order, α = 8, n = 4690, p = 3n: stated", float(stated_orders(8.0, 4690, 3 * 4690.0)[0])),
             ("the same: right", float(inflated_order(8.0, 4689, 3 * 4690.0))),
         ),
     )
-
-
-def printed_orders(order: float, steps: int, p: float) -> Array:
-    """S3's Theorem 3.3 as stated: g(α) = pα/(p−1) − 1/p, iterated; steps 1…n of training."""
-    orders = [order]
-    for _ in range(steps - 1):
-        orders.append(p * orders[-1] / (p - 1) - 1 / p)
-    return np.array(orders[::-1])
 
 
 class SampleSize:
@@ -201,20 +190,19 @@ class SampleSize:
 
     def __init__(self, noise: float) -> None:
         self.order, self.failure, self.error = 8, 0.05, 0.1
-        base, doubled = (
+        self.worst, self.doubled = (
             MNIST_STEPS * float(sgm.cost(1 / noise, float(o), sampling_rate=MNIST_RATE)) / (o - 1) for o in (8, 16)
         )
-        self.log_scale = 3 * (self.order - 1) * base
-        self.log_range = 3 * (2 * self.order - 1) * doubled
+        self.log_scale = 3 * (self.order - 1) * self.worst
+        self.log_range = 3 * (2 * self.order - 1) * self.doubled
 
     def printed(self, sign: int = 1) -> float:
-        """ln[ −ln(J)/c² · e^{6(α−1)ε − 3(2α−1)ε'} ]; `sign` = −1 reads the exponential in the denominator."""
-        return math.log(-math.log(self.failure) / self.error**2) + sign * (2 * self.log_scale - self.log_range)
+        """Fact 3.5 as it stands; `sign` = −1 reads the exponential in the denominator."""
+        return fact_3_5(self.order, self.worst, self.doubled, error=self.error, failure=self.failure, sign=sign)
 
     def right(self) -> float:
         """ln[ ln(2/J)(F − 1)²/(2c² e^{6(α−1)ε}) ], F = e^{3(2α−1)ε'} (E9)."""
-        spread = self.log_range + math.log1p(-math.exp(-self.log_range))
-        return math.log(math.log(2 / self.failure) / (2 * self.error**2)) + 2 * (spread - self.log_scale)
+        return float(log_runs(self.log_range, self.log_scale, error=self.error, failure=self.failure))
 
     def fair_coin(self) -> float:
         """The ln of the runs really needed when f is 1 or F, equally likely: exact binomial probabilities."""

@@ -16,16 +16,7 @@ from bayesdp.errors import Array
 from bayesdp.experiments.errata.erratum import Erratum
 from bayesdp.experiments.errata.exact import dp_epsilon, normal_mixture, renyi
 from bayesdp.experiments.errata.per_instance import MNIST_NOISE, MNIST_RATE, MNIST_STEPS
-
-
-def printed_factor(order: float) -> float:
-    """NPIU as printed: (α − 1)/(α − 2)."""
-    return math.inf if order == 2 else (order - 1) / (order - 2)
-
-
-def right_factor(order: float) -> float:
-    """NPIU's proof: (α − 1/2)/(α − 1) (E12)."""
-    return (order - 0.5) / (order - 1)
+from bayesdp.unlearn.triangle import coefficient, printed_coefficient
 
 
 def keep_or_retrain() -> Erratum:
@@ -47,17 +38,18 @@ def keep_or_retrain() -> Erratum:
         "Left side of "
         "the test that decides whether to keep the model.",
         printed_label="as printed",
-        printed=printed_factor(order) * far + step,
+        printed=printed_coefficient(order) * far + step,
         truth_label="D_α(kept ‖ new target)",
         truth=divergence(3.0, order),
         ours_label="with the proof's factor",
-        ours=right_factor(order) * far + step,
+        ours=coefficient(order) * far + step,
         verdict="under",
-        sound_version="rule for unlearning: the proof's factor, right at every order above 1.",
+        sound_version="`unlearn.Ledger`: the proof's factor, right at every order above 1, or a better chain.",
+        printed_name='`Ledger(way="printed")`, above order 2',
         more=tuple(
             (f"α = {order:g}: {name}", factor(order))
             for order in (3.0, 8.0, 1.5)
-            for name, factor in (("printed", printed_factor), ("right", right_factor))
+            for name, factor in (("printed", printed_coefficient), ("right", coefficient))
         ),
     )
 
@@ -87,7 +79,8 @@ def adaptive_requests() -> Erratum:
         ours_label="supremum over published models",
         ours=math.log(1 / float(without[-1])),
         verdict="under",
-        sound_version="rule for unlearning: only requests that do not depend on the model (oblivious); else retrain.",
+        sound_version='`unlearn.Ledger`: requests that do not depend on the model (oblivious); `requests="adaptive"` '
+        "pays for others.",
     )
 
 
