@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-PARTS = ("accounting", "live_accounting", "clipping", "vi", "sgld")
+PARTS = ("accounting", "live_accounting", "instance", "clipping", "vi", "sgld")
 
 
 def main() -> None:

@@ -690,3 +690,34 @@ def test_another_accountants_file_is_refused(tmp_path):
     for name, kind in (("b", "bayesdp/bayesian"), ("w", "bayesdp/worst-case")):
         with pytest.raises(InputError, match=rf"to be 'bayesdp/instance', got state kind='{kind}'"):
             bd.InstanceAccountant.load(tmp_path / f"{name}.json")
+
+
+@pytest.mark.parametrize("composition", ["ex-post", "one-holder", "expected"])
+def test_replaying_stored_norms_is_charging_them_step_by_step(composition):
+    norms = np.minimum(np.random.default_rng(2).weibull(0.6, (30, 50)), 1).astype(np.float32)
+    options = {"composition": composition, "cap": 1.0, "orders": [2.0, 4.0, 9.0]}
+    stepped, replayed = (bd.InstanceAccountant(50, **options) for _ in range(2))
+    for run in range(2):
+        for row in norms:
+            stepped.step(row, noise_std=1.5, sampling_rate=0.05, run=run)
+        replayed.replay(norms, noise_std=1.5, sampling_rate=0.05, run=run)
+    assert replayed.steps == stepped.steps == 30
+    assert np.allclose(replayed.epsilon(1e-5), stepped.epsilon(1e-5), rtol=1e-4)
+    if composition != "expected":
+        for order in stepped.orders:
+            assert (replayed.cost(order, 0) >= stepped.cost(order, 0) * (1 - 2e-6)).all()
+
+
+def test_replayed_shifts_beyond_the_lattice_are_charged_as_unsampled():
+    norms = np.array([[0.5, 5e3], [0.1, 1.0]])
+    accountant = bd.InstanceAccountant(2, orders=[3.0])
+    accountant.replay(norms, noise_std=1.0, sampling_rate=0.1)
+    assert accountant.cost(3.0)[1] == pytest.approx(3 * 5e3**2, rel=1e-6)
+
+
+def test_bad_replays_charge_nothing():
+    accountant = bd.InstanceAccountant(3, total_steps=2, cap=1.0)
+    for bad in (np.ones((2, 4)), np.ones(3), np.ones((0, 3)), np.ones((3, 3)), np.full((2, 3), 1.5), -np.ones((2, 3))):
+        with pytest.raises(InputError):
+            accountant.replay(bad, noise_std=1.0, sampling_rate=0.1)
+    assert accountant.steps == 0

@@ -29,11 +29,73 @@ FLAGS = (
     "--hide-scrollbars",
 )
 
+NUMBERS = """
+return [...document.querySelectorAll('[data-key]')].map(e => [e.dataset.key, e.dataset.round, e.textContent]);
+"""
+UNMARKED = r"""
+const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), found = [];
+while (walk.nextNode()) {
+  const node = walk.currentNode;
+  if (/\d/.test(node.data) && !node.parentElement.closest('[data-key], .ticks, script')) found.push(node.data);
+}
+return found;
+"""
+TOO_WIDE = """
+const most = document.documentElement.clientWidth, found = [];
+if (document.documentElement.scrollWidth > most) found.push('page ' + document.documentElement.scrollWidth);
+for (const e of document.querySelectorAll('body *')) {
+  const box = e.getBoundingClientRect();
+  const inside = e.closest('.scroll, .skip, thead') || e.closest('svg') && !e.matches('svg');
+  if (box.width && !inside && (box.right > most + 0.5 || box.left < -0.5)) found.push(e.tagName + ' ' + box.right);
+}
+return found;
+"""
+CUT_OFF = """
+const found = [];
+for (const svg of document.querySelectorAll('svg[role=img]')) {
+  const frame = svg.getBoundingClientRect();
+  if (!frame.width) continue;
+  for (const text of svg.querySelectorAll('text')) {
+    const box = text.getBoundingClientRect();
+    const out = box.left < frame.left - 1 || box.right > frame.right + 1 || box.bottom > frame.bottom + 1;
+    if (out) found.push(text.textContent);
+  }
+}
+return found;
+"""
+PALE = """
+const parse = c => c.match(/[\\d.]+/g).map(Number);
+const straight = v => (v /= 255) <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;
+const shine = c => { const [r, g, b] = parse(c).map(straight);
+  return .2126 * r + .7152 * g + .0722 * b; };
+const behind = e => { for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor, p = parse(c);
+  if (p.length < 4 || p[3] > .99) return c; } return getComputedStyle(document.documentElement).backgroundColor; };
+const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), found = [];
+while (walk.nextNode()) {
+  const e = walk.currentNode.parentElement;
+  if (!walk.currentNode.data.trim() || !e.getClientRects().length || e.closest('script, desc, title')) continue;
+  const style = getComputedStyle(e), ink = e.closest('svg') ? style.fill : style.color;
+  const [a, b] = [shine(ink), shine(behind(e))].sort((x, y) => y - x);
+  if ((a + .05) / (b + .05) < 4.5) found.push([walk.currentNode.data.trim().slice(0, 40), ink, behind(e)]);
+}
+return found;
+"""
+SHOWN = """
+return [...document.querySelectorAll('svg[role=img]')].filter(e => e.getBoundingClientRect().height > 100)
+  .map(e => e.classList[1]);
+"""
+
 
 def missing() -> str:
     """What is not installed, in words; empty when all is there."""
     lacking = [name for name in ("chromium", "chromedriver") if not shutil.which(name)]
     return " and ".join(lacking)
+
+
+LEFT_OUT = (
+    f"LEFT OUT: the report was not tested in a real browser, {missing()} missing. "
+    "Install Debian's chromium and chromium-driver."
+)
 
 
 class Browser:
@@ -130,3 +192,10 @@ class Browser:
         except urllib.error.HTTPError as problem:
             with problem:
                 raise RuntimeError(problem.read().decode()[:2000]) from None
+
+
+def press(browser, key):
+    text = "\r" if key == "Enter" else ""
+    code = {"Tab": 9, "Enter": 13}[key]
+    for kind in ("keyDown", "keyUp"):
+        browser.cdp("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code, text=text)

@@ -5,75 +5,15 @@ import os
 import re
 
 import pytest
-from report_browser import Browser, missing
+from report_browser import CUT_OFF, LEFT_OUT, NUMBERS, PALE, SHOWN, TOO_WIDE, UNMARKED, missing, press
 from report_samples import disagreement, full, hostile, learned, lookup, minimal, sampled, small_sample, unbounded
 
 from bayesdp.report import write
 
-LEFT_OUT = (
-    f"LEFT OUT: the report was not tested in a real browser, {missing()} missing. "
-    "Install Debian's chromium and chromium-driver."
-)
 REPORTS = ("sample", "full", "minimal", "unbounded", "hostile", "learned", "sampled")
 
 CHARTS = {"minimal": 0, "learned": 5, "sampled": 5, "hostile": 5}
 """How many charts the page has beside the small ones; 4 where it is not said."""
-
-NUMBERS = """
-return [...document.querySelectorAll('[data-key]')].map(e => [e.dataset.key, e.dataset.round, e.textContent]);
-"""
-UNMARKED = r"""
-const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), found = [];
-while (walk.nextNode()) {
-  const node = walk.currentNode;
-  if (/\d/.test(node.data) && !node.parentElement.closest('[data-key], .ticks, script')) found.push(node.data);
-}
-return found;
-"""
-TOO_WIDE = """
-const most = document.documentElement.clientWidth, found = [];
-if (document.documentElement.scrollWidth > most) found.push('page ' + document.documentElement.scrollWidth);
-for (const e of document.querySelectorAll('body *')) {
-  const box = e.getBoundingClientRect();
-  const inside = e.closest('.scroll, .skip, thead') || e.closest('svg') && !e.matches('svg');
-  if (box.width && !inside && (box.right > most + 0.5 || box.left < -0.5)) found.push(e.tagName + ' ' + box.right);
-}
-return found;
-"""
-CUT_OFF = """
-const found = [];
-for (const svg of document.querySelectorAll('svg[role=img]')) {
-  const frame = svg.getBoundingClientRect();
-  if (!frame.width) continue;
-  for (const text of svg.querySelectorAll('text')) {
-    const box = text.getBoundingClientRect();
-    const out = box.left < frame.left - 1 || box.right > frame.right + 1 || box.bottom > frame.bottom + 1;
-    if (out) found.push(text.textContent);
-  }
-}
-return found;
-"""
-PALE = """
-const parse = c => c.match(/[\\d.]+/g).map(Number);
-const straight = v => (v /= 255) <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;
-const shine = c => { const [r, g, b] = parse(c).map(straight);
-  return .2126 * r + .7152 * g + .0722 * b; };
-const behind = e => { for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor, p = parse(c);
-  if (p.length < 4 || p[3] > .99) return c; } return getComputedStyle(document.documentElement).backgroundColor; };
-const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), found = [];
-while (walk.nextNode()) {
-  const e = walk.currentNode.parentElement;
-  if (!walk.currentNode.data.trim() || !e.getClientRects().length || e.closest('script, desc, title')) continue;
-  const style = getComputedStyle(e), ink = e.closest('svg') ? style.fill : style.color;
-  const [a, b] = [shine(ink), shine(behind(e))].sort((x, y) => y - x);
-  if ((a + .05) / (b + .05) < 4.5) found.push([walk.currentNode.data.trim().slice(0, 40), ink, behind(e)]);
-}
-return found;
-"""
-SHOWN = """
-return [...document.querySelectorAll('svg[role=img]')].filter(e => e.getBoundingClientRect().height > 100)
-  .map(e => e.classList[1]);
-"""
 
 if missing() and os.environ.get("BAYESDP_BROWSER") != "required":
     pytest.skip(LEFT_OUT, allow_module_level=True)
@@ -87,21 +27,6 @@ def pages(tmp_path_factory):
     reports = {name: make() for name, make in makers.items()}
     reports["sample"] = small_sample()
     return {name: write(report, folder / f"{name}.html") for name, report in reports.items()}
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    if missing():
-        pytest.fail(LEFT_OUT)
-    with Browser(tmp_path_factory.mktemp("profile")) as opened:
-        yield opened
-
-
-def press(browser, key):
-    text = "\r" if key == "Enter" else ""
-    code = {"Tab": 9, "Enter": 13}[key]
-    for kind in ("keyDown", "keyUp"):
-        browser.cdp("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code, text=text)
 
 
 @pytest.mark.parametrize("name", REPORTS)

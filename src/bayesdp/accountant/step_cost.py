@@ -17,6 +17,7 @@ import numpy as np
 
 from bayesdp import errors
 from bayesdp.divergence import replace_one, sgm
+from bayesdp.divergence.lattice import CostLattice
 from bayesdp.divergence.stable import log_mean_exp
 from bayesdp.divergence.table import CostTable, RoundedUp
 from bayesdp.errors import Array, InputError
@@ -33,6 +34,9 @@ HALF_SLACK = 1e-2
 
 FAR = 1e3
 """Shifts above this are costed as if the record were never left out: an upper bound, closer the larger the shift."""
+
+_TOGETHER = 2**22
+"""Stored distances that are looked at together: 32 MB."""
 
 _QUADRATURE = 1 + 1e-9
 """Replace-one costs come from a quadrature with about ten digits: rounded up."""
@@ -84,6 +88,30 @@ class StepCost:
         if far.any() and sampling_rate > 0:
             costs[far] = self._unsampled(shift[far], noise_std)
         return costs.reshape(*distances.shape, len(self.orders))
+
+    @property
+    def can_sum(self) -> bool:
+        """Whether costs are convex in the squared shift, which `mean_of_steps` needs."""
+        return self._adjacency == "add-remove" and self._direction != "add"
+
+    def mean_of_steps(self, name: str, distances: Array, noise_std: float, sampling_rate: float) -> Array:
+        """(steps, records) to the mean cost of a step, (records, orders), by a lattice (`divergence.lattice`).
+
+        Records are taken block by block, so that `distances` may be a memory-mapped array.
+        """
+        steps, records = distances.shape
+        lattice = CostLattice(self.orders, sampling_rate=sampling_rate)
+        block, result = max(1, _TOGETHER // steps), np.empty((records, len(self.orders)))
+        for start in range(0, records, block):
+            shift = self.distances(name, distances[:, start : start + block]) / noise_std
+            far = shift > FAR
+            costs = lattice(np.square(np.where(far, 0.0, shift)))
+            if far.any() and sampling_rate > 0:
+                with np.errstate(over="ignore"):
+                    squares = np.square(np.where(far, shift, 0.0)).sum(axis=0)
+                    costs += squares[:, None] * (self.orders * (self.orders - 1) / 2)
+            result[start : start + block] = costs / steps
+        return result
 
     def worst(self, noise_std: float, sampling_rate: float) -> Array | None:
         """Cost at the cap, one per order; None without a cap."""

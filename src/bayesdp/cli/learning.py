@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
@@ -80,7 +80,7 @@ def _tell(ready: Prepared | Fitting | Sampling, result: Any, out: Path) -> None:
     for name, value in details["metrics"].items():
         show.line(show.metric(name, value))
     account = getattr(result, "run", result)
-    show.guarantees(account.guarantees, record=_most_exposed(ready.job, account), fine_print=False)
+    show.guarantees(account.guarantees, record=_most_exposed(ready, account), fine_print=False)
     curve = account.curve()
     if curve is not None:
         show.curve(curve)
@@ -88,11 +88,11 @@ def _tell(ready: Prepared | Fitting | Sampling, result: Any, out: Path) -> None:
     _afterwards(out, private=ready.job.seed is None and math.isfinite(dp.epsilon))
 
 
-def _most_exposed(job: Any, account: Any) -> str:
+def _most_exposed(ready: Any, account: Any) -> str:
     """The number of the most exposed watched record."""
-    if not job.watch or account.instance is None:
+    if not ready.job.watch or account.instance is None:
         return "most exposed witness"
-    return f"number {job.watch[int(account.instance.epsilon(account.plan.delta).argmax())]}"
+    return f"number {ready.watched[int(account.instance.epsilon(account.plan.delta).argmax())]}"
 
 
 def _afterwards(out: Path, *, private: bool) -> None:
@@ -121,9 +121,22 @@ def source(data: str, **given: Any) -> Any:
     return Source.given(data, **lists, download=not given.pop("no_download"), **given)
 
 
-def records(text: str | None) -> tuple[int, ...]:
-    """The numbers of --watch."""
-    return () if text is None else tuple(errors.whole("--watch", one) for one in options.numbers("--watch", text))
+def records(text: str | None, name: str = "--watch") -> tuple[int, ...] | Literal["everyone"]:
+    """Numbers of records: typed, or one in each line of a text file; or the word everyone."""
+    if text is None or text == "everyone":
+        return "everyone" if text else ()
+    file = Path(text)
+    if file.is_file():
+        lines = file.read_text(encoding="utf-8", errors="replace").split()
+        try:
+            typed = [float(line) for line in lines]
+        except ValueError:
+            raise errors.refuse(name, text, "to be a file with the number of a record in each line") from None
+    else:
+        typed = options.numbers(name, text)
+    if not typed:
+        raise errors.refuse(name, text, "to name at least one record")
+    return tuple(errors.whole(name, one) for one in typed)
 
 
 def seed_of(value: float | None) -> int | None:

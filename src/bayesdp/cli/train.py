@@ -40,6 +40,9 @@ def train(
     audit: words.Audit = None,
     members: words.Members = None,
     watch: words.Watch = None,
+    filter_epsilon: words.FilterEpsilon = None,
+    refresh: words.Refresh = None,
+    keep_iterates: words.KeepIterates = None,
     coverage: words.Coverage = 0.9,
     adjacency: options.Adjacency = "add-remove",
     engine: options.Engine = "pld",
@@ -58,6 +61,7 @@ def train(
       bayesdp train digits --model logistic --epsilon 2 --delta 1e-5 --out run
       bayesdp train people.csv --target income --drop name \
               --epsilon 1 --delta 1e-6 --watch 17,42 --out run
+      bayesdp train digits --epsilon 4 --delta 1e-5 --watch everyone --out run
       bayesdp train mnist --features scattering --model logistic \
               --epsilon 1.2 --delta 1e-5 --schedule typical --out run
     """
@@ -102,6 +106,9 @@ def train(
         audit=audit,  # type: ignore[arg-type]
         members=members,  # type: ignore[arg-type]
         watch=records(watch),
+        filter_epsilon=filter_epsilon,
+        refresh=refresh,  # type: ignore[arg-type]
+        keep_iterates=keep_iterates,  # type: ignore[arg-type]
         seed=seed_of(seed),
     )
     with show.waiting("Loading the records and calibrating the noise"):

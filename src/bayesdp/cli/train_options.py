@@ -164,7 +164,41 @@ Watch = Annotated[
         WITNESSES,
         "--watch",
         "N,N,…",
-        "Records whose own guarantee is wanted: their numbers in the file, from 1, e.g. 17,42.",
+        "Records whose own guarantee is wanted: their numbers in the file, from 1, e.g. 17,42; a text file with a "
+        "number in each line; or, for train, everyone.",
+    ),
+]
+FilterEpsilon = Annotated[
+    float | None,
+    option(
+        PLAN,
+        "--filter-epsilon",
+        "E",
+        "Leave a record out once its own steps add up to this DP ε, e.g. 1: everybody is then promised that ε, however "
+        "much the plan costs in the worst case.",
+        number,
+    ),
+]
+Refresh = Annotated[
+    float | None,
+    option(
+        PLAN,
+        "--refresh",
+        "K",
+        "With --watch everyone or --filter-epsilon: measure all records every K steps, e.g. 10, and clip each at what "
+        "was measured in between; if left out, at every step.",
+        number,
+    ),
+]
+KeepIterates = Annotated[
+    float | None,
+    option(
+        WITNESSES,
+        "--keep-iterates",
+        "K",
+        "Keep the parameters before every Kth step, e.g. 1, so that the command instance can tell any record's own "
+        "guarantee later.",
+        number,
     ),
 ]
 Coverage = Annotated[

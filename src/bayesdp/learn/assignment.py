@@ -12,7 +12,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 from bayesdp import errors
 from bayesdp.accountant.worst_case import Engine
@@ -21,6 +21,7 @@ from bayesdp.errors import InputError
 from bayesdp.estimate.quantile import most_covered
 from bayesdp.guarantee import Adjacency
 from bayesdp.learn import defaults, files
+from bayesdp.learn.everyone import EVERYONE
 from bayesdp.learn.source import Source
 from bayesdp.rounding import down
 
@@ -41,7 +42,8 @@ class Assignment:
         batch_size, epochs: another way to give `sampling_rate` and `steps`.
         audit: how many records are held out of the training data to speak for outsiders.
         members: how many training records speak for members.
-        watch: the records whose own guarantee is wanted: numbers from 1, in the order of the file.
+        watch: the records whose own guarantee is wanted: numbers from 1, in the order of the file; or "everyone", all
+            that are trained on.
         seed: makes the run reproducible and **not private**.
         draw: which records are held out, and the initial parameters; from the operating system unless there is a seed.
 
@@ -64,7 +66,7 @@ class Assignment:
     engine: Engine = "pld"
     audit: int | None = None
     members: int | None = None
-    watch: tuple[int, ...] = ()
+    watch: tuple[int, ...] | Literal["everyone"] = ()
     seed: int | None = None
     draw: int | None = None
 
@@ -78,7 +80,9 @@ class Assignment:
         for one, other in (("sampling_rate", "batch_size"), ("steps", "epochs")):
             if getattr(self, one) is not None and getattr(self, other) is not None:
                 raise errors.refuse(other, getattr(self, other), f"to be left out beside {one}={getattr(self, one)}")
-        for number in self.watch:
+        if isinstance(self.watch, str):
+            errors.one_of("watch", self.watch, [EVERYONE])
+        for number in () if self.watch == EVERYONE else self.watch:
             errors.whole("watch", number, least=1, hint="Records are counted from 1, in the order of the file.")
         if self.draw is None:
             object.__setattr__(self, "draw", secrets.randbits(63) if self.seed is None else self.seed)
@@ -159,7 +163,13 @@ class Assignment:
         try:
             plain: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
             source: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values["data"].items()}
-            return cls(**{**plain, "data": Source(**source), "watch": tuple(values["watch"])})
+            return cls(
+                **{
+                    **plain,
+                    "data": Source(**source),
+                    "watch": watch if isinstance(watch := values["watch"], str) else tuple(watch),
+                }
+            )
         except (TypeError, KeyError, AttributeError) as problem:
             raise InputError(f"Expected {NAME} to describe a job, got something else: {problem}.") from None
 

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
@@ -22,6 +23,9 @@ from bayesdp.errors import Array
 from bayesdp.mechanism.clip_rule import ClipRule
 from bayesdp.mechanism.devices import Records
 from bayesdp.mechanism.step import Limits, PrivateStep
+
+EVERYONE = "everyone"
+"""The `watch` that means all records of the data."""
 
 Floats = npt.NDArray[np.float32]
 
@@ -37,14 +41,15 @@ class Pace(NamedTuple):
     def distances(self, norms: Floats, i: int) -> Floats:
         """How far records of these norms move the sum of step `i`, in units of its sensitivity."""
         unit = np.float32(self.sensitivity[i])
-        return (np.minimum(norms, unit) if self.bounded else norms) / unit
+        moved: Floats = np.minimum(norms, unit) if self.bounded else norms
+        return np.divide(moved, unit, dtype=np.float32)
 
 
 class Stretch(NamedTuple):
-    """`count` steps from `start` on with the same records in; `distances` of all, in units of the sensitivity."""
+    """`steps` steps from `start` on with the same records in; `distances` of all, in units of the sensitivity."""
 
     start: int
-    count: int
+    steps: int
     distances: Floats
 
 
@@ -79,11 +84,11 @@ class Everyone:
                 inside = budgets.step(
                     pace.distances(norms, i), noise_std=float(pace.noise[i]), sampling_rate=float(pace.rates[i])
                 )
+                assert inside is not None
                 until += inside  # who is out stays out
         size = self.records.size
-        return self.records.beside(Limits(norms[:size], until[:size]), self.step.mesh), _stretches(
-            norms, until, start, pace
-        )
+        limits = Limits(jnp.asarray(norms[:size]), jnp.asarray(until[:size]))
+        return self.records.beside(limits, self.step.mesh), _stretches(norms, until, start, pace)
 
 
 def _stretches(norms: Floats, until: npt.NDArray[np.int32], start: int, pace: Pace) -> list[Stretch]:

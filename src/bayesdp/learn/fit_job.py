@@ -97,6 +97,8 @@ class FitJob(Assignment):
         errors.one_of("guide", self.guide, KINDS)
         errors.one_of("variant", self.variant, VARIANTS)
         super().__post_init__()
+        if isinstance(self.watch, str):
+            raise errors.refuse("watch", self.watch, "to be numbers of records for a posterior")
         for name, owner in (("group", "hierarchical"), ("components", "mixture")):
             if getattr(self, name) is not None and self.model != owner:
                 raise errors.refuse(name, getattr(self, name), f"to be left out but for model={owner!r}")

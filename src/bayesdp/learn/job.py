@@ -18,6 +18,7 @@ from bayesdp.data import Dataset
 from bayesdp.errors import InputError
 from bayesdp.learn import defaults
 from bayesdp.learn.assignment import FAILURE, NAME, Assignment
+from bayesdp.learn.filter import Filter
 from bayesdp.learn.models import MODELS
 from bayesdp.learn.sgd import SGD
 from bayesdp.learn.source import Source
@@ -38,6 +39,9 @@ class Job(Assignment):
         clip_norm: a number, or "none" as in S1, with `noise_std`.
         noise_schedule: "constant" or "typical" (H13).
         optimizer, learning_rate, momentum: "adam" or "sgd", as in optax.
+        filter_epsilon: the DP ε that every record's own steps may add up to (`Filter`).
+        refresh: see `SGD`.
+        keep_iterates: keep the parameters before every so-many-th step in the folder.
 
     Bad input gets `InputError` naming the field.
     """
@@ -52,6 +56,9 @@ class Job(Assignment):
     learning_rate: float | None = None
     momentum: float | None = None
     epsilon_budget: float | None = None
+    filter_epsilon: float | None = None
+    refresh: int | None = None
+    keep_iterates: int | None = None
 
     def __post_init__(self) -> None:
         if self.model is not None:
@@ -62,6 +69,9 @@ class Job(Assignment):
             errors.number("momentum", self.momentum, least=0, below=1)
             if self.optimizer != "sgd":
                 raise errors.refuse("momentum", self.momentum, "to be left out for optimizer='adam'")
+        for name in ("refresh", "keep_iterates"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, errors.whole(name, getattr(self, name), least=1))
         if self.learning_rate is not None:
             errors.number("learning_rate", self.learning_rate, above=0)
         super().__post_init__()
@@ -130,11 +140,13 @@ class Job(Assignment):
                 "adjacency",
                 "engine",
                 "epsilon_budget",
+                "refresh",
             )
         }
         return SGD(
             clip_norm=None if self.clip_norm == "none" else self.clip_norm,
             failure=FAILURE,
+            filter=None if self.filter_epsilon is None else Filter(self.filter_epsilon),
             noise_schedule=1.0 if self.noise_schedule == "constant" else self.noise_schedule,
             optimizer=optax.adam(self.learning_rate)
             if self.optimizer == "adam"

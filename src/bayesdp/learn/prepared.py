@@ -16,6 +16,7 @@ import jax
 import numpy as np
 
 from bayesdp.learn import checkpoint
+from bayesdp.learn.everyone import EVERYONE
 from bayesdp.learn.job import Job
 from bayesdp.learn.predictor import Predictor
 from bayesdp.learn.ready import Ready, check_free, check_unfinished, finished, forget_checkpoint, gather
@@ -90,7 +91,12 @@ class Prepared(Ready):
     def run(self, training: Training, folder: str | Path, progress: Progress | None = None) -> Run:
         """Train to the end and write everything; then the checkpoint is not needed any more."""
         target = Path(folder)
-        run = training.run(evaluate=self._evaluate if self.tests else None, progress=progress, folder=target)
+        run = training.run(
+            evaluate=self._evaluate if self.tests else None,
+            progress=progress,
+            folder=target,
+            keep_iterates=self.job.keep_iterates,
+        )
         run.save(target, **self.details(run))
         forget_checkpoint(target)
         return run
@@ -131,7 +137,8 @@ class Prepared(Ready):
         if not self.data.classes or not run.losses().size:
             return None
         members = (self.data.x[run.members], self.data.y[run.members])
-        known = [part for part in (self.audit, members, self.watch) if part is not None and len(part[1])]
+        watch = (self.data.x, self.data.y) if self.watch == EVERYONE else self.watch
+        known = [part for part in (self.audit, members, watch) if part is not None and len(part[1])]
         return np.concatenate([self.predictor.right(run.params, *part) for part in known])
 
 

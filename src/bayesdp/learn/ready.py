@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from bayesdp.data import Dataset
 from bayesdp.errors import refuse, whole
 from bayesdp.learn import checkpoint
 from bayesdp.learn.assignment import NAME, Assignment
+from bayesdp.learn.everyone import EVERYONE
 from bayesdp.rounding import down
 
 LAST = "report.html"
@@ -22,12 +24,26 @@ Records = tuple[Any, Any]
 
 @dataclass(frozen=True, eq=False)
 class Ready:
-    """A settled `job`, the records to train on and to test on (`data`), outsiders (`audit`), and watched records."""
+    """A settled `job`, the records to train on and to test on (`data`), outsiders (`audit`), and watched records.
+
+    `watch` is a pair like `audit`, "everyone", or None.
+    """
 
     job: Any
     data: Dataset
     audit: Records | None
-    watch: Records | None
+    watch: Any
+
+    @property
+    def numbers(self) -> npt.NDArray[np.int64]:
+        """The numbers of the training records in their source, from 1."""
+        held = len(self.data.x)
+        return 1 + (np.arange(held) if self.data.places is None else self.data.places[:held])
+
+    @property
+    def watched(self) -> npt.NDArray[np.int64]:
+        """The numbers of the watched records, in the order of their accountant."""
+        return self.numbers if self.job.watch == EVERYONE else np.array(self.job.watch, np.int64)
 
     @property
     def tests(self) -> int:
@@ -114,8 +130,10 @@ def forget_checkpoint(folder: Path) -> None:
         (folder / name).unlink()
 
 
-def _watched(data: Dataset, numbers: tuple[int, ...]) -> Records | None:
-    """The records of these numbers, counted from 1 in the order of their source."""
+def _watched(data: Dataset, numbers: tuple[int, ...] | str) -> Records | str | None:
+    """The records of these numbers, counted from 1 in the order of their source; "everyone" as it is."""
+    if isinstance(numbers, str):
+        return numbers
     if not numbers:
         return None
     x, y = np.concatenate([data.x, data.x_test]), np.concatenate([data.y, data.y_test])

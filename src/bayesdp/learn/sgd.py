@@ -73,6 +73,7 @@ class SGD(Plan):
         evaluate: Evaluate | None = None,
         progress: Progress | None = None,
         folder: str | Path | None = None,
+        keep_iterates: int | None = None,
     ) -> Run:
         """Train `params` on `data` and tally what that costs.
 
@@ -87,11 +88,13 @@ class SGD(Plan):
             evaluate: `evaluate(params)` → numbers to report at every look. Keep it to public data.
             progress: called with the run so far at every look.
             folder: keep a checkpoint there, to `resume` from. It holds the key of the noise until training is done.
+            keep_iterates: keep the parameters before every so-many-th step in `folder`, so that any record's own
+                guarantee can be asked for later.
 
         Returns a `Run`: `params`, `guarantees`, `report`, `save`.
         """
         training = Training(self, loss, params, data, audit=audit, members=members, watch=watch, seed=seed)
-        return training.run(evaluate=evaluate, progress=progress, folder=folder)
+        return training.run(evaluate=evaluate, progress=progress, folder=folder, keep_iterates=keep_iterates)
 
     def resume(
         self,
@@ -104,6 +107,7 @@ class SGD(Plan):
         watch: Any = None,
         evaluate: Evaluate | None = None,
         progress: Progress | None = None,
+        keep_iterates: int | None = None,
     ) -> Run:
         """Go on from the checkpoint in `folder`, with the same plan, loss, data, audit and watch as before.
 
@@ -111,4 +115,4 @@ class SGD(Plan):
         optimiser, key and tallies come from one file. A checkpoint of another plan or other data is refused.
         """
         training = Training.resumed(self, folder, loss, params, data, audit=audit, watch=watch)
-        return training.run(evaluate=evaluate, progress=progress, folder=folder)
+        return training.run(evaluate=evaluate, progress=progress, folder=folder, keep_iterates=keep_iterates)

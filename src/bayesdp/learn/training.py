@@ -19,7 +19,8 @@ from bayesdp import errors
 from bayesdp.accountant.worst_case import WorstCaseAccountant
 from bayesdp.errors import Array, InputError
 from bayesdp.learn import checkpoint
-from bayesdp.learn.everyone import Everyone, Pace
+from bayesdp.learn.everyone import EVERYONE, Everyone, Pace
+from bayesdp.learn.iterates import Iterates
 from bayesdp.learn.look import Look
 from bayesdp.learn.program import compiled
 from bayesdp.learn.run import Run
@@ -122,8 +123,10 @@ class Training:
         evaluate: Callable[[Any], dict[str, float]] | None,
         progress: Callable[[Run], None] | None,
         folder: str | Path | None,
+        keep_iterates: int | None = None,
     ) -> Run:
-        """Train to the end (or to the budget), looking now and then."""
+        """Train to the end (or to the budget), looking now and then; `keep_iterates`: see `iterates`."""
+        kept = None if keep_iterates is None else self._keeping(folder, keep_iterates)
         if folder is not None:
             checkpoint.claim(folder, self._fingerprint())
         # On every device from the start, as the program leaves them: else the second interval would compile anew.
@@ -131,10 +134,11 @@ class Training:
         program = compiled(*self.program, together=self.plan.parallel is not None)
         while self.done < self.stop_at:
             stop, settings = self.charge_next()
+            if kept is not None:
+                kept.keep(self.done, self.params)
             self.params, self.state, raw, distances = program(self.params, self.state, self.key, *settings)
-            if self._everyone is None:
-                self.account(stop, np.asarray(raw), np.asarray(distances), evaluate)
-            elif not self._account_everyone(stop, evaluate):
+            self.account(stop, np.asarray(raw), np.asarray(distances), evaluate)
+            if stop % self.interval and stop < self.stop_at:
                 continue
             if folder is not None:
                 checkpoint.write(folder, self)
@@ -143,6 +147,18 @@ class Training:
         if folder is not None:
             checkpoint.forget_key(folder)
         return self.result()
+
+    def witness_distances(self, params: Any, number: int) -> Any:
+        """How far each witness would move step `number` at `params`, in units of the sensitivity (sum rule only)."""
+        step, (rule, _, witnesses) = self.program[0], self._given
+        if self._everyone is not None or not isinstance(self.plan.update, Sum) or witnesses is None:
+            raise InputError(
+                "Expected witnesses, the sum rule, and a plan without filter or refresh to ask for distances."
+            )
+        scaled = jax.tree.map(lambda norm: norm * self._clip[number], rule)
+        self._measure = getattr(self, "_measure", None) or jax.jit(step.witness_norms)
+        norms = np.asarray(self._measure(params, witnesses, scaled).clipped)
+        return norms / np.float32(self._sensitivity[number])
 
     @property
     def measures_everyone(self) -> bool:
@@ -260,19 +276,17 @@ class Training:
         records, self._stretches = self._everyone.admit(norms, start, pace, self.tallies.budgets)
         return rule, records, None
 
-    def _account_everyone(self, stop: int, evaluate: Callable[[Any], dict[str, float]] | None) -> bool:
-        """Charge the witnesses for what they were admitted to; whether it was time to look."""
-        assert self._everyone is not None
-        for start, count, distances in self._stretches:
-            if sum(self._counts):
-                self.tallies.charge(start, self._witnessed(distances), count)
-        self.done = stop
-        if stop % self.interval and stop < self.stop_at:
-            return False
-        self._look(self._witnessed(self._everyone.raw), evaluate)
-        return True
+    def _keeping(self, folder: str | Path | None, every: int) -> Iterates:
+        """Where iterates are kept; the program then stops at each of them."""
+        if folder is None:
+            raise errors.refuse("keep_iterates", every, "to come with a folder to keep them in")
+        if self._everyone is not None and every % self._block:
+            raise errors.refuse("keep_iterates", every, f"to be a multiple of refresh={self._block}")
+        if self._everyone is None:
+            self._block = math.gcd(self._block, errors.whole("keep_iterates", every, least=1))
+        return Iterates(folder, every, self.stop_at)
 
-    def _witnessed(self, everyone: Array) -> Array:
+    def _witnessed(self, everyone: Any) -> Any:
         """Of the records and then the witnesses outside, those that the tallies ask for, in their order."""
         records, outside = everyone[: self.size], everyone[self.size :]
         audit = self._counts[0]
@@ -282,7 +296,15 @@ class Training:
     def account(
         self, stop: int, raw: Array, distances: Array, evaluate: Callable[[Any], dict[str, float]] | None
     ) -> None:
-        """Charge the witnesses for the steps up to `stop`, and look."""
+        """Charge the witnesses for the steps up to `stop`, and look if it is time."""
+        if self._everyone is not None:
+            for start, count, moved in self._stretches:
+                if sum(self._counts):
+                    self.tallies.charge(start, self._witnessed(moved), count)
+            self.done = stop
+            if stop % self.interval == 0 or stop == self.stop_at:
+                self._look(self._witnessed(self._everyone.raw), evaluate)
+            return
         chains = distances if self.plan.parallel is not None else distances[None]
         for i, step in enumerate(range(self.done, stop)):
             for seen in chains[:, i] if chains.shape[-1] else ():
@@ -292,7 +314,8 @@ class Training:
         raw, distances = (raw[0], distances[0]) if self.plan.parallel is not None else (raw, distances)
         if self.interval >= self.stop_at and not distances.shape[1] and evaluate is None:
             return  # one look at the end, with nobody to look at, would repeat the guarantee
-        self._look(raw[(stop - 1) % self.interval] if raw.shape[1] else raw[0], evaluate)
+        if stop % self.interval == 0 or stop == self.stop_at:
+            self._look(raw[(stop - 1) % self._block] if raw.shape[1] else raw[0], evaluate)
 
     def _look(self, norms: Array, evaluate: Callable[[Any], dict[str, float]] | None) -> None:
         """Keep what can be said of the run so far; `norms` are the witnesses' at the last step."""
@@ -332,9 +355,6 @@ class Training:
 
 
 NAMES = ("audit", "members", "watch")
-
-EVERYONE = "everyone"
-"""The `watch` that means all records of the data."""
 
 
 def _gradients_of(loss: Any) -> Any:

@@ -2,12 +2,14 @@
 
     write(report, "report.html")        write(report, "report.json")        read("report.json") == report
 
-Learners fill a `Report`; everything else follows from it.
+Learners fill a `Report`; everything else follows from it. What a run cost each record is a `RecordTable`, with a page
+of its own (`records_page.write_page`).
 """
 
 from bayesdp.report.derived import document
 from bayesdp.report.files import read, write
 from bayesdp.report.page import page
+from bayesdp.report.record_table import RecordTable
 from bayesdp.report.schema import (
     CoverageCurve,
     EpsilonHistory,
@@ -26,6 +28,7 @@ __all__ = [
     "NormQuantiles",
     "Progress",
     "RecordLosses",
+    "RecordTable",
     "Report",
     "Settings",
     "document",

@@ -51,7 +51,7 @@ def derived(report: Report) -> dict[str, Any]:
         "guarantees": [_of_guarantee(one) for one in report.guarantees],
         "dp": everybody,
         "curve": None if report.curve is None else _of_curve(report.curve, report.delta, everybody),
-        "records": None if report.records is None else _of_records(report.records),
+        "records": None if report.records is None else of_records(report.records),
         "posterior": None if report.posterior is None else _of_posterior(report.posterior),
     }
 
@@ -109,7 +109,8 @@ def _of_curve(curve: CoverageCurve, delta: float, everybody: float | None) -> di
     }
 
 
-def _of_records(records: RecordLosses) -> dict[str, Any]:
+def of_records(records: RecordLosses) -> dict[str, Any]:
+    """The histogram of the losses and, for each group of records, how many there are and what they pay."""
     epsilon = np.array(records.epsilon)
     finite = epsilon[np.isfinite(epsilon)]
     groups: dict[str, np.ndarray[Any, Any]] = {"all": np.ones(len(epsilon), dtype=bool)}
@@ -131,8 +132,8 @@ def _of_records(records: RecordLosses) -> dict[str, Any]:
             name: {
                 "count": int(chosen.sum()),
                 "infinite": int(np.isinf(epsilon[chosen]).sum()),
-                "median": _quantile(epsilon[chosen], 0.5),
-                "ninety": _quantile(epsilon[chosen], 0.9),
+                "median": quantile(epsilon[chosen], 0.5) if chosen.any() else None,
+                "ninety": quantile(epsilon[chosen], 0.9) if chosen.any() else None,
                 "largest": float(epsilon[chosen].max()) if chosen.any() else None,
             }
             for name, chosen in groups.items()
@@ -172,10 +173,8 @@ def _edges(finite: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return np.linspace(low, high, BINS + 1)
 
 
-def _quantile(values: np.ndarray[Any, Any], level: float) -> float | None:
+def quantile(values: np.ndarray[Any, Any], level: float) -> float:
     """An order statistic, so that infinities need no arithmetic."""
-    if not len(values):
-        return None
     return float(np.sort(values)[math.ceil(level * len(values)) - 1])
 
 

@@ -13,7 +13,7 @@ from bayesdp.report.schema import CoverageCurve, EpsilonHistory, NormQuantiles, 
 from bayesdp.report.tables import figure, some, table
 
 LOSS = "privacy loss (lower is better)"
-_GROUP = {"all": "all witnesses", "correct": "the correctly classified", "wrong": "the wrongly classified"}
+_GROUP = {"correct": "the correctly classified", "wrong": "the wrongly classified"}
 MANY = "Some rows of many; the JSON has them all."
 
 
@@ -101,8 +101,15 @@ def history(report: Report, past: EpsilonHistory, cited: Cited) -> Html:
 
 def records(report: Report, losses: RecordLosses, cited: Cited) -> Html:
     """Histogram of the per-instance ε of the witnesses, split by right and wrong where labels exist."""
-    bins: list[dict[str, Any]] = cited.value("derived/records/bins")
     groups = ["all"] if losses.correct is None else ["correct", "wrong"]
+    everybody = _everybody(report)
+    dp = None if everybody is None else f"report/guarantees/{everybody}/epsilon"
+    return histogram(groups, dp, _record_words(report, groups, cited), cited)
+
+
+def histogram(groups: list[str], dp: str | None, caption: list[object], cited: Cited, who: str = "witnesses") -> Html:
+    """The bins of `derived/records` (see `of_records`) for these groups, with the DP ε that stands at the key `dp`."""
+    bins: list[dict[str, Any]] = cited.value("derived/records/bins")
     edges = [one["low"] for one in bins] + [one["high"] for one in bins[-1:]]
     entries: list[tuple[Mark, object]] = []
     tallest = []
@@ -110,17 +117,15 @@ def records(report: Report, losses: RecordLosses, cited: Cited) -> Html:
         total = cited.value(f"derived/records/groups/{group}/count")
         heights = [one[group] / total if total else 0.0 for one in bins]
         bars = Bars(group, edges, heights, outline=group == "wrong")
-        words = f"{_GROUP[group]}: ", cited.count(f"derived/records/groups/{group}/count")
+        words = f"{_group(group, who)}: ", cited.count(f"derived/records/groups/{group}/count")
         if total and bins:
             entries.append((bars, words))
         tallest += heights
-    everybody = _everybody(report)
     reach = edges[-1] if edges else 1.0
-    if everybody is not None and report.guarantees[everybody].epsilon <= 2 * reach:
-        value = report.guarantees[everybody].epsilon
-        entries.append((Across("dp", value, upright=True), ("DP ε = ", _eps(cited, everybody), ", for everybody")))
+    if dp is not None and cited.number(dp) <= 2 * reach:
+        value = cited.number(dp)
+        entries.append((Across("dp", value, upright=True), ("DP ε = ", cited.loss(dp), ", for everybody")))
         reach = max(reach, value)
-    caption = _record_words(report, groups, cited)
     rows = [
         (
             (cited.near(f"derived/records/bins/{place}/low"), " to ", cited.near(f"derived/records/bins/{place}/high")),
@@ -130,13 +135,13 @@ def records(report: Report, losses: RecordLosses, cited: Cited) -> Html:
     ]
     chart = Chart(
         "record-by-record",
-        "Per-instance ε of the witnesses",
+        f"Per-instance ε of the {who}",
         join(caption),
         axis.from_zero("per-instance ε", [reach]),
         axis.from_zero("share of the group", tallest, percent=True),
         tuple(mark for mark, _ in entries),
     )
-    data = table("How many witnesses", ("per-instance ε", *(_GROUP[group] for group in groups)), rows)
+    data = table(f"How many {who}", ("per-instance ε", *(_group(group, who) for group in groups)), rows)
     return figure(chart, entries, caption, data)
 
 
@@ -245,6 +250,10 @@ def _everybody(report: Report) -> int | None:
     return min(found)[1] if found else None
 
 
+def _group(name: str, who: str = "witnesses") -> str:
+    return _GROUP.get(name, f"all {who}")
+
+
 def _eps(cited: Cited, place: int) -> Html:
     return cited.loss(f"report/guarantees/{place}/epsilon")
 
@@ -283,7 +292,7 @@ def _record_words(report: Report, groups: list[str], cited: Cited) -> list[objec
     for group in groups:
         key = f"derived/records/groups/{group}"
         if cited.value(f"{key}/count"):
-            words += [f"Median of {_GROUP[group]}: per-instance ε ", cited.loss(f"{key}/median"), ". "]
+            words += [f"Median of {_group(group)}: per-instance ε ", cited.loss(f"{key}/median"), ". "]
         if cited.value(f"{key}/infinite"):
             words += ["For ", cited.count(f"{key}/infinite"), " of them there is no guarantee. "]
     if report.curve and math.isfinite(report.curve.limit):

@@ -27,14 +27,25 @@ def write(report: Report, path: str | Path) -> Path:
         text = json.dumps(document(report), allow_nan=False, ensure_ascii=False, indent=1) + "\n"
     else:
         raise errors.refuse("path", str(path), "to end in .html or .json")
-    beside = target.with_name(f".{target.name}.{os.getpid()}")
+    return replace(target, text.encode())
+
+
+def replace(path: Path, content: bytes, *, private: bool = False) -> Path:
+    """Write beside and rename, so that nobody ever sees half a file; `private`: readable by its owner only.
+
+    Bad input: a path that cannot be written to gets `InputError`, and what was there stays.
+    """
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        beside.write_text(text, encoding="utf-8", newline="\n")
-        beside.replace(target)
+        beside.unlink(missing_ok=True)  # one that a crash left may be readable by others
+        handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        beside.replace(path)
     except OSError as problem:
         beside.unlink(missing_ok=True)
         raise errors.refuse("path", str(path), "to be writable", str(problem)) from None
-    return target
+    return path
 
 
 def read(path: str | Path) -> Report:

@@ -24,28 +24,36 @@ def page(report: Report) -> str:
     """The whole HTML text of `report`."""
     contents = document(report)
     cited = Cited(contents)
-    style = resources.files("bayesdp.report").joinpath("style.css").read_text(encoding="utf-8")
-    head = el(
-        "head",
-        el("meta", charset="utf-8"),
-        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        el("meta", http_equiv="Content-Security-Policy", content=POLICY),
-        el("meta", name="color-scheme", content="light dark"),
-        el("meta", name="robots", content="noindex"),
-        el("meta", name="generator", content=contents["generator"]),
-        el("link", rel="icon", href="data:,"),
-        el("title", f"Privacy report: {report.title}"),
-        el("style", Html(style)),
-    )
-    body = el(
-        "body",
+    body = (
         el("a", "Skip to the promises", href="#promises", class_="skip"),
         _header(report, cited),
         el("main", _sections(report, cited)),
         _footer(cited),
         script_json(contents, id=JSON_ID),
     )
-    return f"<!DOCTYPE html>\n{el('html', head, body, lang='en')}\n"
+    return frame(f"Privacy report: {report.title}", contents["generator"], *body)
+
+
+def frame(title: str, generator: str, *body: object, policy: str = POLICY) -> str:
+    """A whole HTML text around `body`, with the style sheet in it and nothing from outside."""
+    head = el(
+        "head",
+        el("meta", charset="utf-8"),
+        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        el("meta", http_equiv="Content-Security-Policy", content=policy),
+        el("meta", name="color-scheme", content="light dark"),
+        el("meta", name="robots", content="noindex"),
+        el("meta", name="generator", content=generator),
+        el("link", rel="icon", href="data:,"),
+        el("title", title),
+        el("style", Html(resource("style.css"))),
+    )
+    return f"<!DOCTYPE html>\n{el('html', head, el('body', body), lang='en')}\n"
+
+
+def resource(name: str) -> str:
+    """The text of a file that lies beside this one."""
+    return resources.files("bayesdp.report").joinpath(name).read_text(encoding="utf-8")
 
 
 def _header(report: Report, cited: Cited) -> Html:
@@ -67,7 +75,7 @@ def _header(report: Report, cited: Cited) -> Html:
 def _sections(report: Report, cited: Cited) -> Html:
     quality = bool(report.metrics or (report.progress and report.progress.values))
     return join(
-        _section(
+        section(
             "promises",
             "What was promised, and to whom",
             el("p", _opening(report, cited), class_="opening"),
@@ -75,22 +83,23 @@ def _sections(report: Report, cited: Cited) -> Html:
             el("h3", "What these promises do not say"),
             statement.limits(report),
         ),
-        _section("guarantees", "The guarantees side by side", _guarantees(report, cited)),
+        section("guarantees", "The guarantees side by side", _guarantees(report, cited)),
         report.curve
-        and _section("shares", "How many people are how exposed", figures.coverage(report, report.curve, cited)),
+        and section("shares", "How many people are how exposed", figures.coverage(report, report.curve, cited)),
         report.history
-        and _section("training", "How the privacy loss grew", figures.history(report, report.history, cited)),
-        report.records and _section("records", "Record by record", figures.records(report, report.records, cited)),
-        report.norms and _section("norms", "What a record costs: gradient norms", figures.norms(report.norms, cited)),
+        and section("training", "How the privacy loss grew", figures.history(report, report.history, cited)),
+        report.records and section("records", "Record by record", figures.records(report, report.records, cited)),
+        report.norms and section("norms", "What a record costs: gradient norms", figures.norms(report.norms, cited)),
         report.posterior
-        and _section("posterior", "What was learned", posterior.section(report, report.posterior, cited)),
-        _section("quality", "How good the model is", _quality(report, cited)) if quality else None,
+        and section("posterior", "What was learned", posterior.section(report, report.posterior, cited)),
+        section("quality", "How good the model is", _quality(report, cited)) if quality else None,
         _missing(report, quality),
-        _section("print", "Fine print", _fine_print(report, cited)),
+        section("print", "Fine print", _fine_print(report, cited)),
     )
 
 
-def _section(name: str, title: str, *content: object) -> Html:
+def section(name: str, title: str, *content: object) -> Html:
+    """A part of the page under a heading of its own."""
     return el("section", el("h2", title, id=f"{name}-title"), content, id=name, aria_labelledby=f"{name}-title")
 
 
@@ -111,7 +120,7 @@ def _missing(report: Report, quality: bool) -> Html | None:
     ]
     if not absent:
         return None
-    return _section("missing", "Not recorded in this run", el("ul", [el("li", words) for words in absent]))
+    return section("missing", "Not recorded in this run", el("ul", [el("li", words) for words in absent]))
 
 
 def _opening(report: Report, cited: Cited) -> list[object]:

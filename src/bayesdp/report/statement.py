@@ -40,19 +40,11 @@ def banners(report: Report) -> Html:
     """What a reader must know before any number: seeded, not proved, sensitive."""
     boxes = []
     if report.seeded:
-        boxes.append(
-            _banner(
-                "Reproducible, not private.",
-                "The random numbers of this run came from a given seed. Whoever knows or guesses the seed can compute "
-                "them and take the noise away: against them, none of the promises below holds. The numbers are what "
-                "the same plan promises when its noise comes from the operating system.",
-                "alarm",
-            )
-        )
+        boxes.append(seeded())
     doubtful = [one.label for one in report.guarantees if unproved(one)]
     if doubtful:
         boxes.append(
-            _banner(
+            banner(
                 "Not a proved bound.",
                 f"The {' and the '.join(dict.fromkeys(doubtful))} on this page rests on a formula that is unsound or a "
                 "heuristic. The fine print says which.",
@@ -61,7 +53,7 @@ def banners(report: Report) -> Html:
         )
     if report.posterior is not None and report.posterior.non_private is not None:
         boxes.append(
-            _banner(
+            banner(
                 "Holds a posterior that is not private.",
                 "Because it was asked for, this page shows beside the private posterior the one without clipping and "
                 "noise. Nothing on this page promises anything about that one: it can give away anybody’s record.",
@@ -69,7 +61,7 @@ def banners(report: Report) -> Html:
             )
         )
     if sensitive(report):
-        boxes.append(_banner("Sensitive.", _sensitive(report), "caution"))
+        boxes.append(banner("Sensitive.", _sensitive(report), "caution"))
     return join(boxes)
 
 
@@ -118,7 +110,19 @@ def _sensitive(report: Report) -> str:
     return words
 
 
-def _banner(head: str, text: str, tone: str) -> Html:
+def seeded() -> Html:
+    """What a reader must know of a run whose noise can be computed again."""
+    return banner(
+        "Reproducible, not private.",
+        "The random numbers of this run came from a given seed. Whoever knows or guesses the seed can compute "
+        "them and take the noise away: against them, none of the promises below holds. The numbers are what "
+        "the same plan promises when its noise comes from the operating system.",
+        "alarm",
+    )
+
+
+def banner(head: str, text: str, tone: str) -> Html:
+    """A box that is read before the rest; `tone` is "alarm" or "caution"."""
     return el("div", el("p", el("strong", head), " ", text), class_=f"banner {tone}", role="note")
 
 

@@ -1,0 +1,159 @@
+"""What a finished run cost single records, as a table: those it watched, and any others after the fact (SPEC H3, E14).
+
+    watched      the tally of every step
+    others       |clip(g)| at the kept iterates (`iterates`), the clip norm at the steps in between; without
+                 iterates only what everybody is promised is known
+
+Either way ε is the smaller of the ex-post value and the DP value, each at δ/2 (H12).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from bayesdp import errors
+from bayesdp.accountant import InstanceAccountant, WorstCaseAccountant
+from bayesdp.accountant import state as states
+from bayesdp.errors import Array, InputError
+from bayesdp.learn import files
+from bayesdp.learn.everyone import EVERYONE
+from bayesdp.learn.iterates import Iterates
+from bayesdp.learn.job import Job
+from bayesdp.learn.prepared import Prepared, finished, prepare
+from bayesdp.learn.training import Training
+from bayesdp.report.record_table import RecordTable
+
+WATCHED = "The run watched these records: their gradients were measured at every step, or bounded by what was measured."
+_EX_POST = (
+    "ε is the smaller of two values, each at half of δ: a bound on the privacy loss of the run that happened, by an "
+    "exponential martingale over orders fixed in advance (H3, H12), and the DP value, which holds for everybody."
+)
+_SIDES = (
+    "remove: the record was trained on, and the run is compared with one without it. add: it was not, and the run is "
+    "compared with one that had it (H3)."
+)
+
+
+def exposure(
+    folder: str | Path,
+    numbers: tuple[int, ...] | Literal["everyone"] | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> RecordTable:
+    """Per-instance ε at the run's δ of the records with these numbers (None: those that the run watched).
+
+    `progress` is told the share that is done. The table is sensitive.
+
+    Bad input: a folder without a finished run of `train`, a number that no record has, nobody watched, or a run
+    without clipping that kept not every iterate.
+    """
+    target = Path(folder)
+    job = Job.read(target)
+    if not finished(target):
+        raise errors.refuse("run", str(target), "to hold a finished run", f"Go on with it: bayesdp resume {target}")
+    if numbers is None and not job.watch:
+        raise InputError("Expected records: the run watched none. Name them by their numbers, or train with --watch.")
+    if numbers is None or numbers == job.watch:
+        ready = prepare(job)
+        return _table(target, ready, ready.watched, *_tallied(target, job), WATCHED)
+    ready = prepare(dataclasses.replace(job, watch=numbers))
+    epsilon, words = _after_the_fact(target, job, ready, progress)
+    return _table(target, ready, ready.watched, epsilon, _promised(target, job.delta), words)
+
+
+def _tallied(target: Path, job: Job) -> tuple[Array, float]:
+    found = states.read(target / "accountants.json")
+    accountant = InstanceAccountant.from_state(found["watched"])
+    return accountant.epsilon_and_limit(_delta(job), limit=_limit(found, _delta(job)))[0], _promised(target, job.delta)
+
+
+def _promised(target: Path, delta: Any) -> float:
+    return _least(states.read(target / "accountants.json"), delta)
+
+
+def _limit(found: Any, delta: float) -> float | None:
+    least = _least(found, delta / 2)
+    return least if np.isfinite(least) else None
+
+
+def _least(found: Any, delta: float) -> float:
+    """The DP ε of the run: of its plan, or of its filter."""
+    everybody = WorstCaseAccountant.from_state(found["everybody"])
+    known = [everybody.epsilon(delta)] if everybody.history else [np.inf]
+    if found["budgets"] is not None:
+        known.append(float(InstanceAccountant.from_state(found["budgets"]).epsilon(delta)[0]))
+    return min(known)
+
+
+def _after_the_fact(
+    target: Path, job: Job, ready: Prepared, progress: Callable[[float], None] | None
+) -> tuple[Array, str]:
+    """ε of records that nobody watched, from the iterates, and words on how it is known."""
+    found, delta = states.read(target / "accountants.json"), _delta(job)
+    kept, limit = Iterates.of(target), _limit(found, delta)
+    if kept is None:
+        if limit is None:
+            raise InputError(
+                "Expected a run with a clip norm, or one that kept its iterates, to tell what it cost a record: "
+                "nothing bounds the steps in between. Train with --keep-iterates 1."
+            )
+        return np.full(len(ready.watched), limit), (
+            "No iterates were kept, so that all there is for records that were not watched is the DP value at half of "
+            "δ. Train with --keep-iterates 1 or --watch to know more."
+        )
+    if limit is None and kept.every > 1:
+        raise errors.refuse("keep_iterates", kept.every, "to be 1 for a run without a clip norm")
+    plan = dataclasses.replace(ready.plan, refresh=None, filter=None)  # limits only shorten what is measured here
+    data = (ready.data.x, ready.data.y)
+    watch = data if ready.watch == EVERYONE else ready.watch
+    replay = Training(
+        plan, ready.predictor.loss(), ready.params, data, audit=None, members=0, watch=watch, seed=0
+    )  # fmt: skip
+    steps = int(files.read_json(target / "plan.json")["steps"])
+    held = job.refresh == kept.every  # then no record moved a step farther than the iterate before it says
+    for step, params in kept.read(ready.params):
+        measured = replay.witness_distances(params, step)
+        replay.tallies.charge(step, measured)
+        for between in range(step + 1, min(step + kept.every, steps)):
+            replay.tallies.charge(between, measured if held else np.ones_like(measured))
+        if progress is not None:
+            progress(min(1.0, (step + kept.every) / steps))
+    assert replay.tallies.watched is not None
+    words = "Gradients were measured at all iterates, after the run."
+    if kept.every > 1 and not held:
+        words = (
+            f"Gradients were measured at every {kept.every}th iterate, after the run; in between the clip norm counts."
+        )
+    return replay.tallies.watched.epsilon_and_limit(delta, limit=limit)[0], words
+
+
+def _table(
+    target: Path, ready: Prepared, numbers: npt.NDArray[np.int64], epsilon: Array, dp: float, words: str
+) -> RecordTable:
+    x, y = (ready.data.x, ready.data.y) if ready.watch == EVERYONE else ready.watch
+    params = files.read_tree(target / "params.npz", ready.params)
+    classes = ready.data.classes
+    inside = np.isin(numbers, ready.numbers)
+    return RecordTable(
+        ids=tuple(numbers.tolist()),
+        epsilon=tuple(epsilon.tolist()),
+        delta=_delta(ready.job),
+        direction=tuple(np.where(inside, "remove", "add").tolist()),
+        label=tuple(str(classes[int(one)]) for one in y) if classes else None,
+        correct=tuple(map(bool, ready.predictor.right(params, x, y))) if classes else None,
+        dp_epsilon=dp,
+        steps=int(files.read_json(target / "plan.json")["steps"]),
+        seeded=ready.job.seed is not None,
+        title=f"Records of {ready.data.name}, {ready.job.model} model",
+        how=(words, _EX_POST, _SIDES),
+    )
+
+
+def _delta(job: Job) -> float:
+    assert job.delta is not None  # a job in a folder is settled
+    return job.delta

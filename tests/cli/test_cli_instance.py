@@ -1,0 +1,135 @@
+"""`bayesdp instance` through the command line, on runs of `train` that are as small as can be."""
+
+import numpy as np
+import pytest
+
+from bayesdp.cli import main
+from bayesdp.learn.exposure import exposure
+from bayesdp.report import RecordTable
+
+TRAIN = "train digits --model logistic --noise-multiplier 2 --delta 1e-4 --clip-norm 4 --steps 12 --sampling-rate 0.2 "
+TRAIN += "--audit 100 --members 100 --seed 0 --engine rdp"
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
+    (folder / "numbers.txt").write_text("5\n17\n900\n")
+    for name, more in {
+        "everyone": ["--watch", "everyone"],
+        "kept": ["--keep-iterates", "1", "--watch", str(folder / "numbers.txt")],
+        "some": ["--keep-iterates", "4", "--refresh", "4"],
+        "bare": [],
+    }.items():
+        with pytest.raises(SystemExit) as left:
+            main([*TRAIN.split(), *more, "--out", str(folder / name)])
+        assert left.value.code == 0
+    return folder
+
+
+def losses(runs, name, numbers=None):
+    table = exposure(runs / name, numbers)
+    return dict(zip(table.ids, table.epsilon, strict=True))
+
+
+def test_everyone_is_a_table_most_exposed_first(runs, cli, tmp_path):
+    out = tmp_path / "records.parquet"
+    done = cli("instance", str(runs / "everyone"), "--out", str(out))
+    assert done.code == 0, done.err
+    assert "most exposed" in done.out
+    assert "NOT PRIVATE" in done.out
+    assert "Sensitive" in done.out
+    table = RecordTable.read(out)
+    assert list(table.epsilon) == sorted(table.epsilon, reverse=True)
+    assert set(table.direction) == {"remove"}
+    assert table.label is not None
+    assert table.correct is not None
+    assert len(set(table.ids)) == len(table.ids) > 1000
+    page = tmp_path / "records.html"
+    assert cli("instance", str(runs / "everyone"), "--out", str(page)).code == 0
+    assert "Content-Security-Policy" in page.read_text()
+
+
+def test_iterates_tell_afterwards_what_watching_told_on_the_way(runs):
+    """The three runs have one seed and differ in who is looked at: the model is the same."""
+    live = losses(runs, "everyone")
+    watched = losses(runs, "kept")
+    later = losses(runs, "kept", (5, 17, 901))
+    assert set(watched) == {5, 17, 900}
+    for number in set(watched) & set(live):
+        assert watched[number] == pytest.approx(live[number], rel=1e-3)
+    assert later[5] == pytest.approx(watched[5], rel=1e-4)
+    everyone = losses(runs, "kept", "everyone")
+    shared = sorted(set(everyone) & set(live))
+    assert len(shared) == len(live)
+    assert np.allclose([everyone[i] for i in shared], [live[i] for i in shared], rtol=1e-3)
+
+
+def test_few_iterates_say_less_and_none_say_what_everybody_is_promised(runs):
+    kept, bare = losses(runs, "kept", "everyone"), exposure(runs / "bare", (5, 17))
+    assert len(set(bare.epsilon)) == 1
+    assert bare.epsilon[0] >= max(kept.values()) - 1e-9
+    assert any("No iterates were kept" in line for line in bare.how)
+    # Here all records were held at what was measured at the kept iterates, so nothing is lost.
+    some = exposure(runs / "some", "everyone")
+    assert min(some.epsilon) < bare.epsilon[0]
+    assert not any("clip norm counts" in line for line in some.how)
+
+
+def test_members_are_compared_without_and_outsiders_with_themselves(runs):
+    every = set(losses(runs, "everyone"))
+    outsider = next(number for number in range(1, 1700) if number not in every)
+    table = exposure(runs / "kept", (min(every), outsider))
+    assert dict(zip(table.ids, table.direction, strict=True)) == {min(every): "remove", outsider: "add"}
+
+
+def test_json_is_the_rows(runs, cli):
+    done = cli("instance", str(runs / "kept"), "--json")
+    rows = done.json
+    assert [row["rank"] for row in rows] == [1, 2, 3]
+    assert {row["id"] for row in rows} == {5, 17, 900}
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "words"),
+    [
+        ("bare", [], "watched none"),
+        ("kept", ["--records", "99999"], "99999"),
+        ("kept", ["--records", "0"], "counted from 1"),
+        ("kept", ["--records", "me"], "--records"),
+        ("kept", ["--out", "records.txt"], "records.txt"),
+        ("nothing", [], "nothing"),
+    ],
+)
+def test_bad_input_is_one_line_and_writes_nothing(runs, cli, name, more, words):
+    before = sorted(path.name for path in (runs / "kept").iterdir())
+    done = cli("instance", str(runs / name), *more)
+    assert words in done.refused()
+    assert sorted(path.name for path in (runs / "kept").iterdir()) == before
+
+
+def test_a_file_of_words_is_refused(runs, cli, tmp_path):
+    (tmp_path / "words.txt").write_text("anna\nbert\n")
+    done = cli("instance", str(runs / "kept"), "--records", str(tmp_path / "words.txt"))
+    assert "number of a record in each line" in done.refused()
+
+
+def test_a_filter_is_what_everybody_is_promised(cli, tmp_path):
+    plan = [*TRAIN.replace("--audit 100 --members 100", "--audit 0 --members 0").split(), "--filter-epsilon", "0.9"]
+    done = cli(*plan, "--refresh", "4", "--watch", "everyone", "--out", str(tmp_path / "run"), "--json")
+    assert done.code == 0, done.err
+    dp, one = done.json
+    assert dp["epsilon"] <= 0.9
+    table = exposure(tmp_path / "run")
+    assert max(table.epsilon) == pytest.approx(one["epsilon"])
+    assert table.dp_epsilon == pytest.approx(dp["epsilon"])
+
+
+def test_iterates_go_with_the_refresh_and_everyone_with_train(cli, tmp_path):
+    plan = TRAIN.split()
+    done = cli(*plan, "--refresh", "4", "--keep-iterates", "3", "--out", str(tmp_path / "run"))
+    assert "multiple of refresh=4" in done.err
+    assert done.code == 2
+    fit = "fit digits --model logistic --epsilon 1 --watch everyone --out"
+    done = cli(*fit.split(), str(tmp_path / "fit"))
+    assert "watch" in done.refused()
