@@ -222,7 +222,8 @@ def test_a_filters_budget(cli, run, numbers):
 
 def test_records_that_cannot_be_forgotten(cli, run, numbers):
     held_out = next(number for number in range(1, 1797) if number not in numbers)
-    assert "nothing to forget" in cli("unlearn", run, "--record", held_out, "--beta", 1).refused()
+    both = f"{held_out},{numbers[0]}"
+    assert f"without {held_out}" in cli("unlearn", run, "--record", both, "--beta", 1).refused()
     assert "1,797 records" in cli("unlearn", run, "--record", 1798, "--beta", 1).refused()
     assert "1,797 records" in cli("unlearn", run, "--record", 0, "--beta", 1).refused()
     for bad in ("x", "1.5", "", "1,1"):
@@ -279,3 +280,13 @@ def test_runs_that_cannot_forget(cli, run, numbers, tmp_path):
     assert "noisy steps" in cli("unlearn", run, "--record", numbers[0], "--beta", 1).refused()
     (run / "report.html").unlink()
     assert "finished run" in cli("unlearn", run, "--record", numbers[0], "--beta", 1).refused()
+
+
+def test_who_was_held_out_has_nothing_to_forget_and_no_ledger_is_begun(cli, run, numbers):
+    held_out = next(number for number in range(1, 1797) if number not in numbers)
+    done = cli("unlearn", run, "--record", held_out, "--beta", 1)
+    assert done.code == 0
+    assert done.out.startswith(f"KEEP: record {held_out}.")
+    assert "nothing to forget" in " ".join(done.out.split())
+    assert cli("unlearn", run, "--record", held_out, "--beta", 1, "--json").json["answer"] == "keep"
+    assert not (run / "unlearning.json").exists()

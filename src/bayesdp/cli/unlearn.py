@@ -57,6 +57,11 @@ Requests = Annotated[
         "oblivious (taken if left out): made without looking at the model; or adaptive, which costs a lot.",
     ),
 ]
+HELD_OUT = (
+    "Held out of training: no step of the model depends on it, and there is nothing to forget but what preparing the data "
+    "took from all records, which the report declares public."
+)
+
 From = Annotated[
     str,
     words.option(
@@ -108,7 +113,13 @@ def unlearn(
     with show.waiting("Loading the records"):
         found = folder.opened(run)
     ledger = _ledger(found, beta, order, gamma, requests)
-    found.check(who)
+    outside = found.held_out(who)
+    if outside == who:
+        _nothing_to_forget(who, json=json)
+        return
+    if outside:
+        names = ", ".join(map(str, outside))
+        raise errors.refuse("--record", record, f"without {names}", HELD_OUT)
     decision = ledger.request(who, folder.source(found, source, who, ledger))
     claim = None if statement is None else found.statement(decision.ledger.forgotten)
     path = found.write(decision)
@@ -124,6 +135,14 @@ def unlearn(
     show.uncut(f"Ledger: {path}  (sensitive: it names who asked to be forgotten)")
     if statement is not None:
         show.uncut(f"Statement: {statement}  (sensitive, as it says)")
+
+
+def _nothing_to_forget(who: tuple[int, ...], *, json: bool) -> None:
+    if json:
+        print(json_format.dumps({"answer": "keep", "records": list(who), "reason": HELD_OUT}, indent=2))
+        return
+    show.line(f"KEEP: record{'s' if len(who) > 1 else ''} {', '.join(map(str, who))}.\n")
+    show.line(HELD_OUT)
 
 
 def _ledger(

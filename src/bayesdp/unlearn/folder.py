@@ -46,8 +46,7 @@ class Opened:
     @property
     def numbers(self) -> npt.NDArray[np.int64]:
         """The number of each training record in the file, from 1, as `--watch` counts."""
-        data = self.prepared.data
-        return np.arange(1, len(data.x) + 1) if data.places is None else data.places[: len(data.x)] + 1
+        return self.prepared.numbers
 
     @cached_property
     def training(self) -> str:
@@ -57,15 +56,13 @@ class Opened:
             total.update(path.read_bytes() if path.exists() else b"")
         return total.hexdigest()
 
-    def check(self, records: Sequence[int]) -> None:
-        """Refuse a record that is not there, or that the model was not trained on."""
+    def held_out(self, records: Sequence[int]) -> tuple[int, ...]:
+        """Those of the records that the model was not trained on. Bad input: a record that is not there."""
         data = self.prepared.data
         count = len(data.x) + len(data.x_test) + (0 if self.prepared.audit is None else len(self.prepared.audit[1]))
         for one in records:
             errors.whole("record", one, least=1, most=count, hint=f"There are {count:,} records, counted from 1.")
-            if one not in self.numbers:
-                hint = "It was held out of training: the model does not depend on it, and there is nothing to forget."
-                raise errors.refuse("record", one, "to be one that the model was trained on", hint)
+        return tuple(one for one in records if one not in self.numbers)
 
     @property
     def worst_case(self) -> WorstCase:
