@@ -1,4 +1,4 @@
-"""Intervals from many runs, on Gaussian chains whose divergence and whose bound's exact value are known (E7, H2, H9, E9)."""
+"""Intervals from many runs, on Gaussian chains whose divergence and bounds are known exactly (E7, H2, H9, E9)."""
 
 import math
 

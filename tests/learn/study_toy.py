@@ -1,9 +1,9 @@
 """A chain of which everything is known: gradient descent on ½|θ − x|² in one dimension, all records in every step.
 
-θ ← θ − (η/N) (Σ_i (θ − x_i) + s ξ),  N fixed: with or without a record the sum is divided by the same number. Nothing is
-clipped. With u = θ − x the step given the past has means that differ by u/s, and
+θ ← θ − (η/N) (Σ_i (θ − x_i) + s ξ),  N fixed: with or without a record the sum is divided by the same number. Nothing
+is clipped. With u = θ − x the step given the past has means that differ by u/s, and
 
-    E_Q[(p/q)^α] = E~[ exp( α(α−1)/2 Σ_t (u_t/s)² ) ],   E~ over the chain in which the record counts α times (P with it)
+    E_Q[(p/q)^α] = E~[ exp( α(α−1)/2 Σ_t (u_t/s)² ) ],  E~ over the chain in which the record counts α times (P with it)
                                                          or 1 − α times (P without it),
 
 an exponential of quadratic forms of a Gaussian chain: a recursion backwards from 1.
@@ -69,5 +69,6 @@ def mean_sum(order, record, data):
     for _ in range(STEPS):
         total += ((mean - record) ** 2 + variance) / s**2
         shrink = 1 - RATE / size * len(data)
-        mean, variance = shrink * mean + RATE / size * float(np.sum(data)), shrink**2 * variance + (RATE / size * s) ** 2
+        mean = shrink * mean + RATE / size * float(np.sum(data))
+        variance = shrink**2 * variance + (RATE / size * s) ** 2
     return order / 2 * total

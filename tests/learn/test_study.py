@@ -11,6 +11,7 @@ import study_toy as toy
 from pyarrow import parquet
 
 import bayesdp as bd
+from bayesdp.accountant.many_runs import ManyRuns
 from bayesdp.errors import InputError
 from bayesdp.learn.study_units import DATA, Material, Unit
 from bayesdp.mechanism.update_rule import Mean
@@ -72,8 +73,30 @@ def test_bounds_are_above_the_exact_divergence(result, place, direction):
         assert truth < found["upper"] <= float(side.worst([order])[0])
         # The lower end is one of the bound's value, here above the divergence itself at large orders.
         assert found["lower"] < toy.mean_sum(order, record, data) < found["upper"]
-        assert 0.9 * truth < found["estimate"] < 2.5 * truth
+        assert 0.5 * truth < found["estimate"] < 2.5 * truth  # at times below the truth: ERR 19
         assert result.bound(place, direction).divergence(order) == found["upper"]
+
+
+@pytest.mark.parametrize(("direction", "record"), [(d, r) for d in ("remove", "add") for r in (0.9, 0.5)])
+def test_a_study_of_thousands_would_be_tight(direction, record):
+    """10,000 runs of the toy, simulated here: what is certified is above the truth, and near it at order 2."""
+    rng, runs, size = np.random.default_rng(3), 10_000, len(toy.X)
+    others = toy.X[:, 0] if record == 0.9 else toy.X[:-1, 0]
+    data = np.append(others, record) if direction == "remove" else others
+    theta, seen = np.full(runs, 0.4), []
+    for _ in range(toy.STEPS):
+        seen.append(np.minimum(np.abs(theta - record) / toy.CLIP, 1))
+        noise = toy.NOISE * toy.CLIP * rng.standard_normal(runs)
+        theta = theta - toy.RATE / size * (len(data) * theta - data.sum() + noise)
+    many = ManyRuns(
+        np.stack(seen, axis=1)[..., None], np.full(6, toy.NOISE), np.ones(6), direction=direction, failure=0.05
+    )
+    orders = np.array([1.5, 2.0, 4.0, 8.0])
+    truth = np.array([toy.exact(order, record, others, direction) for order in orders])
+    estimate, upper = (many.divergences(orders, way)[0] for way in ("estimate", "upper"))
+    assert (truth < estimate).all()
+    assert (estimate <= upper).all()
+    assert upper[1] < 1.4 * truth[1]
 
 
 def test_both_sides_share_the_public_constants():
@@ -164,7 +187,7 @@ def test_between_checkpoints_the_clip_norm_is_charged(result):
         np.testing.assert_allclose(distances[:, ::2], result.chains[chain][:, ::2], rtol=1e-5)
         assert (distances[:, 1::2] == 1).all()
     assert (found.epsilons("remove", "estimate") > result.epsilons("remove", "estimate")).all()
-    assert "every 2th step" in found.guarantee(0).assumptions[0] or found.guarantee(0).failure == 0
+    assert "every 2 steps, the clip norm charged in between" in found.bound(0).words
 
 
 def test_a_rule_that_draws_has_one_holder_alone():

@@ -207,3 +207,15 @@ def test_limits_that_nobody_reaches_change_nothing_also_when_batches_are_drawn_a
 
         seen.append(flat(jax.jit(run)(records)))
     assert np.allclose(*seen, atol=1e-6)
+
+
+def test_no_witness_of_the_mean_rule_is_said_to_move_farther_than_a_record_can():
+    """By the triangle inequality alone small batches would say so, and accountants refuse it."""
+    x, y = people(12, seed=5)
+    step = step_for(0.2, devices=1, update=Mean(2))
+    most = float(step.update.sensitivity(CLIP))
+    records, run = spread((50 * x, y), step.mesh), jax.jit(
+        lambda number, records: step(KEY, number, PARAMS, records, clip_norm=CLIP, noise_std=0.0, witnesses=records)[1]
+    )  # fmt: skip
+    farthest = max(float(run(number, records).distance.max()) for number in range(40))
+    assert 0.9 * most < farthest <= most * (1 + 1e-6)

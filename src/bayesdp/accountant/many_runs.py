@@ -18,6 +18,7 @@ orders that an ε at small δ is read off, ten runs as a rule certify the worst 
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any, Literal, get_args
 
@@ -195,9 +196,11 @@ class ManyRuns:
                 shifts = self.distances[:, steps] / level
                 total += sgm.cost(shifts, orders, sampling_rate=rate, direction=self.direction).sum(axis=1)
                 continue
-            for part in np.array_split(steps, math.ceil(len(steps) * self.records / _AT_ONCE)):
-                for run in range(self.runs):
-                    total[run] += cost(self.distances[run, part], level, rate).sum(axis=0)
+            parts = np.array_split(steps, math.ceil(len(steps) * self.records / _AT_ONCE))
+            together = max(1, _AT_ONCE // (len(steps) * self.records))
+            for part, start in itertools.product(parts, range(0, self.runs, together)):
+                some = slice(start, start + together)
+                total[some] += cost(self.distances[some][:, part], level, rate).sum(axis=1)
         return np.minimum(total, self._worst_cost(orders))  # a table may be a millionth above the exact worst case
 
     def _worst_cost(self, orders: Array) -> Array:

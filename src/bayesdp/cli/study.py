@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from bayesdp.learn.prepared import Prepared
     from bayesdp.learn.study_result import StudyResult
 
+STUDY = "How the study is made"
+
 SHOWN = 30
 """Lines of the table that a terminal shows."""
 
@@ -34,14 +36,14 @@ Records = Annotated[
         "the training data and others alike.",
     ),
 ]
-Runs = Annotated[float, words.option(words.PLAN, "--runs", "N", "Runs on each data set, e.g. 10.", options.number)]
+Runs = Annotated[float, words.option(STUDY, "--runs", "N", "Runs on each data set, e.g. 10.", options.number)]
 Every = Annotated[
     float,
     words.option(
-        words.PLAN,
+        STUDY,
         "--every",
         "K",
-        "Look at the records before every K-th step only, and charge the clip norm in between: faster, and larger.",
+        "Measure the records every K steps only, and charge the clip norm in between: faster, and larger.",
         options.number,
     ),
 ]
@@ -56,14 +58,22 @@ Direction = Annotated[
 ]
 Ray = Annotated[
     str | None,
-    words.option(
-        words.PLAN, "--ray", "ADDRESS", "Spread the runs over a Ray cluster; local starts one on this machine."
-    ),
+    words.option(STUDY, "--ray", "ADDRESS", "Spread the runs over a Ray cluster; local starts one on this machine."),
 ]
 Failure = Annotated[
     float,
     words.option(
         words.WITNESSES, "--failure", "F", "Chance that an end of a record's interval is wrong.", options.number
+    ),
+]
+Seed = Annotated[
+    float | None,
+    words.option(
+        STUDY,
+        "--seed",
+        "S",
+        "Draw the noise of all runs from this seed, e.g. 0. None of them is private.",
+        options.number,
     ),
 ]
 Out = Annotated[
@@ -83,7 +93,7 @@ def study(
     failure: Failure = 0.05,
     ray: Ray = None,
     out: Out = None,
-    seed: words.Seed = None,
+    seed: Seed = None,
     json: Json = False,
 ) -> None:
     r"""
@@ -187,10 +197,10 @@ def _watching() -> Iterator[Callable[[float], None]]:
 
 
 def _tell(result: StudyResult, folder: Path) -> None:
+    from bayesdp.learn.study_result import BETWEEN
+
     facts = result.facts
-    steps = (
-        "at every step" if facts.every == 1 else f"before every {facts.every}th step, the clip norm charged in between"
-    )
+    steps = "at every step" if facts.every == 1 else f"every {facts.every} steps, {BETWEEN}"
     show.line(
         f"{facts.runs} runs of {len(facts.noise)} steps on each data set, records measured {steps}. Per-instance ε at "
         f"δ = {up(facts.delta, 3)}, most exposed first (sensitive):\n"

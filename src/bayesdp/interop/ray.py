@@ -47,7 +47,8 @@ def cluster(address: str) -> Perform:
             return
         with _connected(ray, address):
             # Pickled here and unpickled there by hand: a worker must say how many devices it has before JAX starts.
-            packed = ray.put(ray.cloudpickle.dumps(material))  # type: ignore[no-untyped-call]
+            dumps: Any = ray.cloudpickle.dumps
+            packed = ray.put(dumps(material))
             task = ray.remote(num_cpus=1, max_retries=RETRIES)(_unit)
             waiting = {task.remote(packed, pickle.dumps(unit), jax.local_device_count()): unit for unit in units}
             while waiting:

@@ -11,8 +11,9 @@ initialisation and are never published: they are drawn to learn about *other* ru
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -215,13 +216,15 @@ def _by_step(plan: SGD) -> bool:
     return isinstance(plan.update, Sum) and plan.subset_fraction is None
 
 
-def _at_home(material: Material, units: list[Unit], progress: Progress | None) -> Any:
+def _at_home(material: Material, units: list[Unit], progress: Progress | None) -> Iterator[tuple[Unit, Distances]]:
     """Unit after unit in this process."""
-    total = len(units) * material.plan.steps
     for place, unit in enumerate(units):
-        before = place * material.plan.steps
-        look = None if progress is None else lambda steps, before=before: progress((before + steps) / total)
+        look = None if progress is None else partial(_tell, progress, place, len(units))
         yield unit, material.perform(unit, look)
+
+
+def _tell(progress: Progress, place: int, units: int, share: float) -> None:
+    progress((place + share) / units)
 
 
 def _on_ray(address: str) -> Any:

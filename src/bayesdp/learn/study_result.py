@@ -44,6 +44,9 @@ COLUMNS = (
     "runs",
 )
 
+BETWEEN = "the clip norm charged in between"
+"""What `every` > 1 means."""
+
 _ORIENTATION: dict[str, Orientation] = {"both": "both", "remove": "present", "add": "absent"}
 _ONCE_MORE = (
     "It speaks for a further run of the plan, with noise of its own from the same start; the study's own runs are not "
@@ -307,10 +310,10 @@ class StudyResult:
     def _assumptions(self) -> tuple[str, ...]:
         facts = self.facts
         how = "E7 (S3 Theorem 3.3) and H2" if facts.by_step else "H2, with batches counted as released"
-        between = "" if facts.every == 1 else f" Distances were measured before every {facts.every}th step; in between"
+        seen = "" if facts.every == 1 else f" Distances were measured every {facts.every} steps, {BETWEEN} (ERR 22d)."
         return (
             f"Averages over {facts.runs} independent runs of the first data set, bounded from above, in {how}; the "
-            f"least counts.{between}{' the clip norm is charged (ERR 22d).' if between else ''}",
+            f"least counts.{seen}",
             "Noise, rates, clip norms, optimiser, stopping and the initial parameters are public and the same with and "
             f"without the record; sums are divided by q N with N = {facts.size:,}, the number of records as they are.",
             "Orders and methods were fixed without looking at the data (H12).",

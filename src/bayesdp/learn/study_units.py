@@ -26,8 +26,8 @@ from bayesdp.mechanism.devices import Records, spread
 from bayesdp.mechanism.update_rule import Sum
 
 Distances = npt.NDArray[np.float32]
-Look = Callable[[int], None]
-"""Told how many steps of a unit are done."""
+Look = Callable[[float], None]
+"""Told the share of a unit that is done."""
 
 DATA = -1
 """In place of a record's number: the data as they are."""
@@ -143,7 +143,7 @@ class _Recorded(Training):
             self._keep(stop)
         self.done = stop
         if self.look is not None:
-            self.look(stop)
+            self.look(stop / self.stop_at)
 
     def _keep(self, step: int) -> None:
         rule = jax.tree.map(lambda norm: norm * self._clip[step], self._given[0])

@@ -159,7 +159,9 @@ class PrivateStep:
         if witnesses is None:
             return gradient, None
         norms = self.witness_norms(params, witnesses, rule, subset)
-        return gradient, Witnessed(norms.raw, self.update.distance(norms.clipped, size, length))
+        # The mean rule's bound is by the triangle inequality, which may overshoot what any record can do.
+        most = self.update.sensitivity(rule.sensitivity)
+        return gradient, Witnessed(norms.raw, jnp.minimum(self.update.distance(norms.clipped, size, length), most))
 
     def steps_ahead(self, records: Records, runs: int = 1) -> int:
         """How many steps to look ahead when `runs` do so together: as many as fit into `AHEAD` bytes, at most 64.
