@@ -37,6 +37,7 @@ MODULES = {
     "dpvi-coverage": "bayesdp.experiments.dpvi_coverage",
     "mnist-scattering": "bayesdp.experiments.mnist_scattering",
     "sgld-adult": "bayesdp.experiments.sgld_adult",
+    "sgld-gan": "bayesdp.experiments.sgld_gan",
     "sgld-mnist": "bayesdp.experiments.sgld_mnist",
     "sgld-stepsize": "bayesdp.experiments.sgld_stepsize",
     "sgld-svhn": "bayesdp.experiments.sgld_svhn",

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
+from functools import partial
 from typing import Literal, Protocol
 
 import jax
@@ -201,17 +202,7 @@ class Sequential:
 
         Bad input: layers that do not fit each other or the shape get `InputError`.
         """
-        # Compiled as a whole: op by op, the first call would take seconds.
-        params: tuple[Weights, ...] = jax.jit(self._init, static_argnums=1)(key, tuple(shape))
-        return params
-
-    def _init(self, key: jax.Array, shape: Shape) -> tuple[Weights, ...]:
-        params: list[Weights] = []
-        for layer, own in zip(self.layers, jax.random.split(key, max(len(self.layers), 1)), strict=False):
-            weights, shape = layer.init(own, shape)
-            if weights is not None:
-                params.append(weights)
-        return tuple(params)
+        return _initial(self.layers, key, tuple(shape))
 
     def apply(self, params: tuple[Weights, ...], x: jax.Array) -> jax.Array:
         """Outputs for a batch."""
@@ -223,6 +214,17 @@ class Sequential:
         """Each layer with its weights."""
         own = iter(params)
         return [(layer, next(own) if isinstance(layer, Dense | Conv2D) else None) for layer in self.layers]
+
+
+# Compiled as a whole, and once for every model: op by op, a call would take seconds.
+@partial(jax.jit, static_argnums=(0, 2))
+def _initial(layers: tuple[Layer, ...], key: jax.Array, shape: Shape) -> tuple[Weights, ...]:
+    params: list[Weights] = []
+    for layer, own in zip(layers, jax.random.split(key, max(len(layers), 1)), strict=False):
+        weights, shape = layer.init(own, shape)
+        if weights is not None:
+            params.append(weights)
+    return tuple(params)
 
 
 def _glorot(key: jax.Array, shape: Shape, inputs: int, outputs: int) -> Weights:
