@@ -10,8 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import reduce
-from functools import partial
+from functools import partial, reduce
 from typing import Literal, Protocol
 
 import jax
@@ -202,7 +201,8 @@ class Sequential:
 
         Bad input: layers that do not fit each other or the shape get `InputError`.
         """
-        return _initial(self.layers, key, tuple(shape))
+        params: tuple[Weights, ...] = _initial(self.layers, key, tuple(shape))
+        return params
 
     def apply(self, params: tuple[Weights, ...], x: jax.Array) -> jax.Array:
         """Outputs for a batch."""
