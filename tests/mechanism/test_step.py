@@ -164,9 +164,14 @@ def test_looking_ahead_changes_the_time_alone():
     def one(number, phase, ahead):
         return step(key, number, jnp.ones(2), records, clip_norm=1.0, noise_std=0.5, phase=phase, ahead=ahead)[0]
 
-    found = jax.lax.map(lambda now: one(*now), (numbers, phases, step.look_ahead(key, numbers, phases, records)))
     plain = jax.lax.map(lambda now: one(*now, None), (numbers, phases))
-    np.testing.assert_allclose(found, plain, atol=1e-6)
+    for params in (None, jnp.ones(2)):  # noise drawn by each step, or beforehand as well
+        ahead = step.look_ahead(key, numbers, phases, records, params=params)
+        assert (ahead.normals is None) == (params is None)
+        found = jax.lax.map(lambda now: one(*now), (numbers, phases, ahead))
+        np.testing.assert_allclose(found, plain, atol=1e-6)
+    wide = jax.eval_shape(lambda: step.look_ahead(key, numbers, phases, records, params=jnp.ones(2**20)))
+    assert wide.normals is None
     more = dataclasses.replace(step, microbatch=None).look_ahead(
         key, jnp.arange(2000), jnp.zeros(2000, int), records, 4
     )

@@ -119,10 +119,15 @@ def _interval(step: PrivateStep, optimizer: optax.GradientTransformation, togeth
             if block == 1:
                 return lax.scan(act, carry, (now, None))
 
-            def look(key: Any) -> Any:
-                return step.look_ahead(key, now[0], now[3], records, runs if keeping else 1)
+            def look(key: Any, params: Any) -> Any:
+                at = gradients.drawn(step_keys(key, 0).public, params) if drawing else params
+                return step.look_ahead(key, now[0], now[3], records, runs if keeping else 1, at)
 
-            ahead = jax.tree.map(lambda leaf: leaf.swapaxes(0, 1), jax.vmap(look)(key)) if together else look(key)
+            ahead = (
+                jax.tree.map(lambda leaf: leaf.swapaxes(0, 1), jax.vmap(look)(key, carry[0]))
+                if together
+                else look(key, carry[0])
+            )
             return lax.scan(act, carry, (now, ahead))
 
         (params, state), seen = lax.scan(act_ahead, (params, state), columns)

@@ -29,25 +29,37 @@ def step_keys(key: jax.Array, step: jax.Array | int) -> StepKeys:
 
 
 def add_noise(
-    key: jax.Array, tree: Params, std: jax.Array | float, *, part: jax.Array | int = 0, parts: int = 1
+    key: jax.Array,
+    tree: Params,
+    std: jax.Array | float,
+    *,
+    part: jax.Array | int = 0,
+    parts: int = 1,
+    drawn: jax.Array | None = None,
 ) -> Params:
     """`tree` + N(0, std² I), an independent draw for every entry of every leaf.
 
     Each of `parts` devices, which are going to add up their trees, calls with its own `part` and adds the noise of its
-    own slice of the entries: together each entry gets noise once, and the work is shared. `std` may be traced (a
-    schedule); 0 leaves the tree unchanged. The normals are float32: they reach 6.7 standard deviations and their last
+    own slice of the entries: together each entry gets noise once, and the work is shared. `drawn` are its normals where
+    they are there already (`normals`). `std` may be traced (a schedule); 0 leaves the tree unchanged. The normals are float32: they reach 6.7 standard deviations and their last
     bits depend on their size, so the proofs, which are about real numbers, hold up to rounding.
     """
     leaves, structure = jax.tree.flatten(tree)
     ends = list(accumulate(leaf.size for leaf in leaves))
     width = -(-ends[-1] // parts) if ends else 0
     # The noise is cut to the leaves, not the leaves joined to a vector: on a CPU joining them takes ten times longer.
-    own, start = normal(jax.random.fold_in(key, part), (width,)), jnp.asarray(part, jnp.int32) * width
+    own = normals(key, width, part) if drawn is None else drawn
+    start = jnp.asarray(part, jnp.int32) * width
     noise = lax.dynamic_update_slice_in_dim(jnp.zeros(parts * width), own, start, 0)
     noisy = [
         leaf + std * noise[end - leaf.size : end].reshape(leaf.shape) for leaf, end in zip(leaves, ends, strict=True)
     ]
     return jax.tree.unflatten(structure, noisy)
+
+
+def normals(key: jax.Array, width: int, part: jax.Array | int = 0) -> jax.Array:
+    """The normals of one device for `width` entries."""
+    return normal(jax.random.fold_in(key, part), (width,))
 
 
 def normal(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:

@@ -23,7 +23,7 @@ from bayesdp.mechanism.blocks import fold_blocks
 from bayesdp.mechanism.clip_rule import ClipRule, Norms, clip_rule
 from bayesdp.mechanism.clipping import Gradients
 from bayesdp.mechanism.devices import AXIS, DEALT, SAME, Records, add_up, record_mesh
-from bayesdp.mechanism.noise import StepKeys, add_noise, step_keys
+from bayesdp.mechanism.noise import StepKeys, add_noise, normals, step_keys
 from bayesdp.mechanism.sampling import First, pick, poisson_first, poisson_fold
 from bayesdp.mechanism.subset import random_subset, restrict
 from bayesdp.mechanism.update_rule import Sum, UpdateRule
@@ -39,11 +39,15 @@ class Witnessed(NamedTuple):
 
 
 class Ahead(NamedTuple):
-    """A step's keys and first microbatch, drawn and fetched beforehand: who enters does not depend on other steps."""
+    """A step's keys, first microbatch and normals, drawn and fetched beforehand: none depends on other steps.
+
+    `normals` is None where they are so many that each step draws its own.
+    """
 
     keys: StepKeys
     first: First
     examples: Any
+    normals: jax.Array | None
 
 
 class Limits(NamedTuple):
@@ -137,7 +141,8 @@ class PrivateStep:
                 whole_sum = add_up(total)
                 length = jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(whole_sum)))
             own = jax.tree.map(lambda leaf: leaf / self.update.denominator(size), total)
-            noisy = add_noise(keys[1], own, std, part=device, parts=self.mesh.size)
+            drawn = None if ahead is None else ahead.normals
+            noisy = add_noise(keys[1], own, std, part=device, parts=self.mesh.size, drawn=drawn)
             normaliser = pick([np.float32(divisor) for divisor in np.atleast_1d(self.normaliser)], phase)
             released = jax.tree.map(lambda leaf: leaf / normaliser, add_up(noisy))
             return restrict(released, subset), size, length
@@ -174,18 +179,29 @@ class PrivateStep:
         fit = int(AHEAD / (size * self._first(records) * runs))
         return min(fit, 64) if fit >= 8 else 1
 
-    def look_ahead(self, key: jax.Array, steps: jax.Array, phases: jax.Array, records: Records, runs: int = 1) -> Ahead:
+    def look_ahead(
+        self,
+        key: jax.Array,
+        steps: jax.Array,
+        phases: jax.Array,
+        records: Records,
+        runs: int = 1,
+        params: Params | None = None,
+    ) -> Ahead:
         """The first microbatches of several steps in one go, stacked: many times faster than one after the other.
 
         Runs side by side wait for the one with the largest batch: theirs are a little larger, so that few need more.
+        With `params` also the normals for sums of gradients at them, if there is room.
         """
+        entries = 0 if params is None else self._entries(params)
+        entries = entries if 4 * entries * len(steps) <= AHEAD else 0
         more = self._first(records)
         if runs > 1 and self.microbatch is None:
             more += 16 * math.ceil(math.sqrt(float(np.max(self.sampling_rate)) * records.capacity) / 16)
 
-        def one(step: jax.Array, phase: jax.Array) -> tuple[StepKeys, First]:
+        def one(step: jax.Array, phase: jax.Array) -> tuple[StepKeys, First, jax.Array | None]:
             keys = step_keys(key, step)
-            return keys, poisson_first(
+            first = poisson_first(
                 jax.random.fold_in(keys.sampling, 0),
                 sampling_rate=self.sampling_rate,
                 count=records.counts[0],
@@ -193,9 +209,17 @@ class PrivateStep:
                 microbatch=more,
                 phase=phase,
             )
+            return keys, first, normals(keys.noise, entries) if entries else None
 
-        keys, first = jax.vmap(one)(steps, phases)
-        return Ahead(keys, first, _fetch(jax.tree.map(lambda leaf: leaf[0], records.data), first.indices))
+        keys, first, drawn = jax.vmap(one)(steps, phases)
+        return Ahead(keys, first, _fetch(jax.tree.map(lambda leaf: leaf[0], records.data), first.indices), drawn)
+
+    def _entries(self, params: Params) -> int:
+        """How many numbers a sum of gradients has."""
+        return sum(leaf.size for leaf in jax.tree.leaves(jax.eval_shape(self._zero, params)))
+
+    def _zero(self, params: Params) -> Params:
+        return self.gradients.zero(params) if hasattr(self.gradients, "zero") else jax.tree.map(jnp.zeros_like, params)
 
     def _first(self, records: Records) -> int:
         return self._microbatch(records.capacity, float(np.max(self.sampling_rate)))
@@ -233,7 +257,7 @@ class PrivateStep:
     ) -> tuple[Params, jax.Array]:
         """This device's Σ clip(g_x) and the size of its batch."""
         data, count = _own(records)
-        zero = self.gradients.zero(params) if hasattr(self.gradients, "zero") else jax.tree.map(jnp.zeros_like, params)
+        zero = self._zero(params)
 
         def add(state: tuple[Params, jax.Array], examples: Any, mask: jax.Array) -> tuple[Params, jax.Array]:
             total, size = state
