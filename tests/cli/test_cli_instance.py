@@ -95,7 +95,7 @@ def test_json_is_the_rows(runs, cli):
     [
         ("bare", [], "watched none"),
         ("kept", ["--records", "99999"], "99999"),
-        ("kept", ["--records", "0"], "counted from 1"),
+        ("kept", ["--records", "0"], "records"),
         ("kept", ["--records", "me"], "--records"),
         ("kept", ["--out", "records.txt"], "records.txt"),
         ("nothing", [], "nothing"),
@@ -133,3 +133,28 @@ def test_iterates_go_with_the_refresh_and_everyone_with_train(cli, tmp_path):
     fit = "fit digits --model logistic --epsilon 1 --watch everyone --out"
     done = cli(*fit.split(), str(tmp_path / "fit"))
     assert "watch" in done.refused()
+
+
+def test_who_was_watched_is_told_so_whoever_is_asked_about_as_well(runs):
+    alone, more = losses(runs, "kept"), exposure(runs / "kept", (900, 5, 44))
+    found = dict(zip(more.ids, more.epsilon, strict=True))
+    assert {number: found[number] for number in (5, 900)} == {number: alone[number] for number in (5, 900)}
+    assert any("2 of these records" in line for line in more.how)
+    assert any("Of the others" in line for line in more.how)
+    every = losses(runs, "everyone")
+    some = sorted(every)[:2]
+    assert losses(runs, "everyone", tuple(some)) == {number: every[number] for number in some}
+
+
+def test_records_that_changed_since_are_refused(cli, tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [f"{a:.3f},{b:.3f},{int(a + b > 0)}" for a, b in rng.normal(size=(60, 2))]
+    table = tmp_path / "people.csv"
+    table.write_text("\n".join(["a,b,y", *rows]))
+    out = tmp_path / "run"
+    plan = "--target y --noise-multiplier 2 --delta 1e-3 --steps 3 --sampling-rate 0.5 --audit 0 --members 0 --watch 3"
+    assert cli("train", table, *plan.split(), "--engine", "rdp", "--out", out).code == 0
+    assert cli("instance", out).code == 0
+    table.write_text("\n".join(["a,b,y", *rows[1:], rows[0]]))
+    for command in (["instance", out], ["unlearn", out, "--record", "3", "--beta", "1"]):
+        assert "bring back the file as it was" in cli(*command).refused()

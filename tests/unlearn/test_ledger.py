@@ -165,6 +165,25 @@ def test_adaptive_requests_are_covered_but_with_probability_gamma(seed):
     assert broken <= gamma / 2
 
 
+def test_whoever_asks_may_choose_how_many_records_and_in_how_many_requests():
+    """Sizes drawn at random, then records in random order: log 1/Pr(E) passes what was paid hardly ever."""
+    records, gamma, most = 1000, 0.1, 100
+    missed = 0.0
+    for size in range(1, most + 1):
+        ledger = Ledger(budget=1e9, order=8.0, records=records, requests="adaptive", failure=gamma)
+        paid = ledger.request(list(range(1, size + 1)), GaussianBudget(1e-9)).surcharge * 7 / 8
+        missed += (math.log(most) + math.lgamma(records + 1) - math.lgamma(records - size + 1) > paid) / most
+    assert missed <= gamma / 2
+    one_by_one = Ledger(budget=1e9, order=8.0, records=records, requests="adaptive", failure=gamma)
+    for record in (1, 2, 3):
+        one_by_one = one_by_one.request(record, GaussianBudget(1e-9)).ledger
+    in_two = Ledger(budget=1e9, order=8.0, records=records, requests="adaptive", failure=gamma)
+    in_two = in_two.request([1, 2], GaussianBudget(1e-9)).ledger.request(3, GaussianBudget(1e-9)).ledger
+    # Two ways to cut three into two, one to cut it into three; but the third request has a smaller share of γ.
+    apart = math.log(2) + math.log(2 * 3 / (3 * 4))
+    assert in_two._surcharge() - one_by_one._surcharge() == pytest.approx(8 / 7 * apart, abs=1e-9)
+
+
 def test_the_erratum_of_adaptive_requests_is_covered():
     """ERR 21: a model names one of ten records, and that one asks."""
     without = np.append(np.full(9, 2.0), 1.0) / 19
@@ -184,8 +203,8 @@ def test_adaptive_surcharges_grow_with_the_requests_and_fall_with_gamma():
         return first.surcharge, first.ledger.request(2, GaussianBudget(0.1)).surcharge
 
     one, two = second(0.1)
-    assert one == pytest.approx(8 / 7 * math.log(100 / (0.05 / 2)), rel=1e-9)
-    assert two == pytest.approx(8 / 7 * math.log(9900 / (0.05 / 6)), rel=1e-9)
+    assert one == pytest.approx(8 / 7 * math.log(2 * 100 / (0.05 / 2)), rel=1e-9)
+    assert two == pytest.approx(8 / 7 * math.log(6 * 9900 / (0.05 / 6)), rel=1e-9)
     assert second(0.01)[0] > one
     for missing in ({"failure": 0.0}, {"records": None}):
         with pytest.raises(InputError, match=r"change its law \(ERR 21\).*retrain"):

@@ -154,8 +154,9 @@ class InstanceAccountant:
         """Charge every record for all steps of stored `sensitivities`, (steps, records), at once: see `step`.
 
         For add-remove and sums over steps ("ex-post", "one-holder") records are taken block by block and costs added
-        up by a lattice (`divergence.lattice`), many times faster than step by step, and above it by 1e-4 at most; a
-        memory-mapped array is read once. Else the steps are charged one after the other.
+        up by a lattice (`divergence.lattice`), many times faster than step by step and never below it: ε is some 1e-4
+        above at most, single orders at which costs explode by percents. A memory-mapped array is read once. Else the
+        steps are charged one after the other.
 
         Bad input: another number of records, and as for `step`; nothing is charged then, unless step by step.
         """

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from bayesdp import errors
 from bayesdp.cli import options, show
 from bayesdp.cli import train_options as words

@@ -45,6 +45,7 @@ def _training(ready: Prepared) -> list[str]:
         f"Model {job.model}, {ready.parameters:,} parameters; {job.optimizer_in_words}.",
         f"{_pace(job)}; {_noise(job)}.",
         *stop,
+        *(f"{name[0].upper()}{name[1:]}: {words}." for name, words in ready.plan.facts.items()),
     ]
 
 

@@ -58,8 +58,8 @@ Requests = Annotated[
     ),
 ]
 HELD_OUT = (
-    "Held out of training: no step of the model depends on it, and there is nothing to forget but what preparing the data "
-    "took from all records, which the report declares public."
+    "Held out of training: no step of the model depends on it, and there is nothing to forget but what preparing the "
+    "data took from all records, which the report declares public."
 )
 
 From = Annotated[

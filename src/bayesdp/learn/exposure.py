@@ -27,6 +27,7 @@ from bayesdp.learn.iterates import Iterates
 from bayesdp.learn.job import Job
 from bayesdp.learn.prepared import Prepared, finished, prepare
 from bayesdp.learn.training import Training
+from bayesdp.learn.witnesses import NOISELESS
 from bayesdp.report.record_table import RecordTable
 
 WATCHED = "The run watched these records: their gradients were measured at every step, or bounded by what was measured."
@@ -58,31 +59,45 @@ def exposure(
         raise errors.refuse("run", str(target), "to hold a finished run", f"Go on with it: bayesdp resume {target}")
     if numbers is None and not job.watch:
         raise InputError("Expected records: the run watched none. Name them by their numbers, or train with --watch.")
-    if numbers is None or numbers == job.watch:
-        ready = prepare(job)
-        return _table(target, ready, ready.watched, *_tallied(target, job), WATCHED)
-    ready = prepare(dataclasses.replace(job, watch=numbers))
-    epsilon, words = _after_the_fact(target, job, ready, progress)
-    return _table(target, ready, ready.watched, epsilon, _promised(target, job.delta), words)
-
-
-def _tallied(target: Path, job: Job) -> tuple[Array, float]:
+    ready = prepare(job if numbers is None else dataclasses.replace(job, watch=_there(numbers)))
+    ready.check_same(target)
+    if (ready.plan.noise == 0).any():
+        raise errors.refuse("run", str(target), "to have added noise in every step", NOISELESS)
     found = states.read(target / "accountants.json")
+    limit = _least(found, _delta(job) / 2)
+    epsilon, words = np.full(len(ready.watched), np.nan), []
+    known = _tallied(found, job, ready, limit)
+    inside = np.isin(ready.watched, list(known))
+    if inside.any():
+        epsilon[inside] = [known[number] for number in ready.watched[inside].tolist()]
+        words.append(
+            WATCHED if inside.all() else WATCHED.replace("these records", f"{inside.sum():,} of these records")
+        )
+    if not inside.all():
+        epsilon[~inside], how = _after_the_fact(target, job, ready, ~inside, limit, progress)
+        words.append(how if not inside.any() else f"Of the others: {how}")
+    return _table(target, ready, epsilon, _least(found, _delta(job)), words)
+
+
+def _there(numbers: tuple[int, ...] | Literal["everyone"]) -> tuple[int, ...] | Literal["everyone"]:
+    if not isinstance(numbers, str):
+        for number in numbers:
+            errors.whole("records", number, least=1, hint="Records are counted from 1, in the order of the file.")
+    return numbers
+
+
+def _tallied(found: Any, job: Job, ready: Prepared, limit: float) -> dict[int, float]:
+    """ε by number of the records that the run watched."""
+    if not job.watch:
+        return {}
     accountant = InstanceAccountant.from_state(found["watched"])
-    return accountant.epsilon_and_limit(_delta(job), limit=_limit(found, _delta(job)))[0], _promised(target, job.delta)
-
-
-def _promised(target: Path, delta: Any) -> float:
-    return _least(states.read(target / "accountants.json"), delta)
-
-
-def _limit(found: Any, delta: float) -> float | None:
-    least = _least(found, delta / 2)
-    return least if np.isfinite(least) else None
+    whom = ready.numbers.tolist() if isinstance(job.watch, str) else job.watch
+    finite = limit if np.isfinite(limit) else None
+    return dict(zip(whom, accountant.epsilon_and_limit(_delta(job), limit=finite)[0].tolist(), strict=True))
 
 
 def _least(found: Any, delta: float) -> float:
-    """The DP ε of the run: of its plan, or of its filter."""
+    """The DP ε of the run: of its plan, or of its filter; infinite without a clip norm."""
     everybody = WorstCaseAccountant.from_state(found["everybody"])
     known = [everybody.epsilon(delta)] if everybody.history else [np.inf]
     if found["budgets"] is not None:
@@ -91,31 +106,33 @@ def _least(found: Any, delta: float) -> float:
 
 
 def _after_the_fact(
-    target: Path, job: Job, ready: Prepared, progress: Callable[[float], None] | None
+    target: Path,
+    job: Job,
+    ready: Prepared,
+    chosen: npt.NDArray[np.bool_],
+    limit: float,
+    progress: Callable[[float], None] | None,
 ) -> tuple[Array, str]:
     """ε of records that nobody watched, from the iterates, and words on how it is known."""
-    found, delta = states.read(target / "accountants.json"), _delta(job)
-    kept, limit = Iterates.of(target), _limit(found, delta)
+    kept, bounded = Iterates.of(target), bool(np.isfinite(limit))
     if kept is None:
-        if limit is None:
+        if not bounded:
             raise InputError(
                 "Expected a run with a clip norm, or one that kept its iterates, to tell what it cost a record: "
                 "nothing bounds the steps in between. Train with --keep-iterates 1."
             )
-        return np.full(len(ready.watched), limit), (
+        return np.full(int(chosen.sum()), limit), (
             "No iterates were kept, so that all there is for records that were not watched is the DP value at half of "
             "δ. Train with --keep-iterates 1 or --watch to know more."
         )
-    if limit is None and kept.every > 1:
+    held = job.refresh == kept.every  # then no record moved a step farther than the iterate before it says
+    if not bounded and kept.every > 1 and not held:
         raise errors.refuse("keep_iterates", kept.every, "to be 1 for a run without a clip norm")
     plan = dataclasses.replace(ready.plan, refresh=None, filter=None)  # limits only shorten what is measured here
     data = (ready.data.x, ready.data.y)
-    watch = data if ready.watch == EVERYONE else ready.watch
-    replay = Training(
-        plan, ready.predictor.loss(), ready.params, data, audit=None, members=0, watch=watch, seed=0
-    )  # fmt: skip
+    watch = tuple(part[chosen] for part in (data if ready.watch == EVERYONE else ready.watch))
+    replay = Training(plan, ready.predictor.loss(), ready.params, data, audit=None, members=0, watch=watch, seed=0)
     steps = int(files.read_json(target / "plan.json")["steps"])
-    held = job.refresh == kept.every  # then no record moved a step farther than the iterate before it says
     for step, params in kept.read(ready.params):
         measured = replay.witness_distances(params, step)
         replay.tallies.charge(step, measured)
@@ -125,16 +142,18 @@ def _after_the_fact(
             progress(min(1.0, (step + kept.every) / steps))
     assert replay.tallies.watched is not None
     words = "Gradients were measured at all iterates, after the run."
-    if kept.every > 1 and not held:
-        words = (
-            f"Gradients were measured at every {kept.every}th iterate, after the run; in between the clip norm counts."
+    if kept.every > 1:
+        words = f"Gradients were measured at every {kept.every}th iterate, after the run; " + (
+            "the run itself clipped each record at what they were there until the next."
+            if held
+            else "in between the clip norm counts."
         )
-    return replay.tallies.watched.epsilon_and_limit(delta, limit=limit)[0], words
+    finite = limit if bounded else None
+    return replay.tallies.watched.epsilon_and_limit(_delta(job), limit=finite)[0], words
 
 
-def _table(
-    target: Path, ready: Prepared, numbers: npt.NDArray[np.int64], epsilon: Array, dp: float, words: str
-) -> RecordTable:
+def _table(target: Path, ready: Prepared, epsilon: Array, dp: float, words: list[str]) -> RecordTable:
+    numbers = ready.watched
     x, y = (ready.data.x, ready.data.y) if ready.watch == EVERYONE else ready.watch
     params = files.read_tree(target / "params.npz", ready.params)
     classes = ready.data.classes
@@ -150,7 +169,7 @@ def _table(
         steps=int(files.read_json(target / "plan.json")["steps"]),
         seeded=ready.job.seed is not None,
         title=f"Records of {ready.data.name}, {ready.job.model} model",
-        how=(words, _EX_POST, _SIDES),
+        how=(*words, _EX_POST, _SIDES),
     )
 
 

@@ -71,12 +71,32 @@ class Filter:
     def accountant(self, records: int, plan: Plan) -> InstanceAccountant:
         """What admits the records of a run of `plan`; distances in units of the step's sensitivity.
 
-        Bad input: an ε too small for any order at the plan's δ.
+        Bad input: an ε too small for any order at the plan's δ, or for one step at the clip norm: then nobody would
+        take part in anything.
         """
+        order, budget, steps = self._settled(plan)
+        if steps < 1:
+            raise errors.refuse(
+                "filter epsilon",
+                self.epsilon,
+                "to pay for at least one step of a record at the clip norm",
+                f"It pays for {steps:.2g} of one. Use more noise, or a lower sampling rate.",
+            )
+        if order is None:
+            return InstanceAccountant(records, "gdp-filter", budget=budget, cap=1.0)
+        return InstanceAccountant(records, "filter", orders=[order], budget=budget * (1 - 1e-12), cap=1.0)
+
+    def paid(self, plan: Plan) -> float:
+        """How many average steps of the plan a record at the clip norm can pay for: a public number."""
+        return self._settled(plan)[2]
+
+    def _settled(self, plan: Plan) -> tuple[float | None, float, float]:
+        """Order (None for "gdp"), budget, and how many steps at the clip norm it pays for."""
         if (plan.noise == 0).any():
             raise errors.refuse("noise_multiplier", plan.noise_multiplier, "to be above 0 with a filter")
         if self.kind == "gdp":
-            return InstanceAccountant(records, "gdp-filter", budget=_mu(self.epsilon, plan.delta), cap=1.0)
+            mu = _mu(self.epsilon, plan.delta)
+            return None, mu, float(plan.steps * mu**2 / np.sum(plan.noise**-2.0))
         orders = default_orders() if self.order is None else np.array([self.order])
         budgets = self.epsilon - convert.epsilon_per_order(np.zeros_like(orders), orders, plan.delta, "hockey-stick")
         if budgets.max() <= 0:
@@ -87,10 +107,9 @@ class Filter:
                 f"The least that leaves a budget is {float((self.epsilon - budgets).min()):.3g}"
                 + (f" at order {self.order:g}." if self.order is not None else "."),
             )
-        best = int(np.argmax(budgets / _worst_case(plan, orders)))
-        return InstanceAccountant(
-            records, "filter", orders=[float(orders[best])], budget=float(budgets[best]) * (1 - 1e-12), cap=1.0
-        )
+        share = budgets / _worst_case(plan, orders)
+        best = int(np.argmax(share))
+        return float(orders[best]), float(budgets[best]), float(share[best] * plan.steps)
 
 
 def _worst_case(plan: Plan, orders: Array) -> Array:

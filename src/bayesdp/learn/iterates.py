@@ -46,6 +46,7 @@ class Iterates:
             note = {"every": self.every, "steps": self.steps}
             self.path.with_name(NOTE).write_text(json.dumps(note), encoding="utf-8")
             file = np.lib.format.open_memmap(self.path, "w+", row.dtype, (self.count, row.size))
+            file[:] = np.nan  # so that rows that were never written are not taken for iterates
         else:
             file = np.load(self.path, mmap_mode="r+")
         file[step // self.every] = row
@@ -72,4 +73,6 @@ class Iterates:
                 f"Expected {NAME} to hold {self.count} iterates of {flat.size} parameters, got shape {file.shape}."
             )
         for place in range(self.count):
+            if not np.isfinite(file[place]).all():
+                raise InputError(f"Expected {NAME} to hold an iterate before step {place * self.every}, got none.")
             yield place * self.every, back(jnp.asarray(file[place]))

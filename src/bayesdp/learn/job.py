@@ -72,6 +72,8 @@ class Job(Assignment):
         for name in ("refresh", "keep_iterates"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, errors.whole(name, getattr(self, name), least=1))
+        if self.refresh is not None and self.keep_iterates is not None and self.keep_iterates % self.refresh:
+            raise errors.refuse("keep_iterates", self.keep_iterates, f"to be a multiple of refresh={self.refresh}")
         if self.learning_rate is not None:
             errors.number("learning_rate", self.learning_rate, above=0)
         super().__post_init__()

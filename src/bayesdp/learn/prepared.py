@@ -1,6 +1,6 @@
 """A job with its records at hand, and the folder that it fills.
 
-job.json, model.json               at once
+job.json, data.json, model.json    at once
 checkpoint.npz, fingerprint.json   while it trains: enough to go on, the key of the noise included
 plan.json, params.npz, accountants.json and .npz, report.json, report.html   at the end (`Run.save`)
 """

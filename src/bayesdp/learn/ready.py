@@ -11,10 +11,13 @@ import numpy.typing as npt
 
 from bayesdp.data import Dataset
 from bayesdp.errors import refuse, whole
-from bayesdp.learn import checkpoint
+from bayesdp.learn import checkpoint, files
 from bayesdp.learn.assignment import NAME, Assignment
 from bayesdp.learn.everyone import EVERYONE
 from bayesdp.rounding import down
+
+DATA = "data.json"
+"""What tells the records of a run from others."""
 
 LAST = "report.html"
 """The file that is written last."""
@@ -84,6 +87,23 @@ class Ready:
         except OSError as problem:
             raise refuse("out", str(target), "to be a folder that can be made", str(problem)) from None
         self.job.write(target)
+        # Lets anybody who knows all records but one test a guess at that one: for the owner's eyes.
+        files.write_json(target / DATA, self._digests(), private=True)
+
+    def check_same(self, target: Path) -> None:
+        """Refuse records that are not those of the run in `target`: a number would be told to the wrong person."""
+        if not (target / DATA).is_file():
+            raise refuse("run", str(target), f"to have a {DATA}, which says what it was trained on")
+        if files.read_json(target / DATA) != self._digests():
+            raise refuse(
+                "run",
+                str(target),
+                f"to have been trained on the records that {self.data.name} holds now",
+                "They have changed since: bring back the file as it was.",
+            )
+
+    def _digests(self) -> dict[str, str | None]:
+        return {"data": checkpoint.digest((self.data.x, self.data.y)), "audit": checkpoint.digest(self.audit)}
 
 
 def gather(wanted: Assignment) -> dict[str, Any]:

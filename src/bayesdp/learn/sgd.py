@@ -17,6 +17,7 @@ import optax
 
 from bayesdp import errors
 from bayesdp.learn.filter import Filter
+from bayesdp.learn.iterates import Iterates
 from bayesdp.learn.plan import Plan
 from bayesdp.learn.run import Run
 from bayesdp.learn.training import Training
@@ -59,6 +60,19 @@ class SGD(Plan):
                 raise errors.refuse("epsilon_budget", self.epsilon_budget, "to be left out with a filter")
         if (self.refresh is not None or self.filter is not None) and not isinstance(self.update, Sum):
             raise errors.refuse("update", self.update, "to be Sum() where records have limits of their own")
+
+    @property
+    def facts(self) -> dict[str, str | float | bool]:
+        """What else a report should say of the plan."""
+        found: dict[str, str | float | bool] = {}
+        if self.filter is not None:
+            found["filter"] = (
+                f"a record leaves once its own steps add up to DP ε {self.filter.epsilon:g}; at the clip norm after "
+                f"{self.filter.paid(self):.0f} steps"
+            )
+        if self.refresh is not None:
+            found["records measured every"] = f"{self.refresh} steps, and clipped at what was measured in between"
+        return super().facts | found
 
     def fit(
         self,
@@ -107,7 +121,6 @@ class SGD(Plan):
         watch: Any = None,
         evaluate: Evaluate | None = None,
         progress: Progress | None = None,
-        keep_iterates: int | None = None,
     ) -> Run:
         """Go on from the checkpoint in `folder`, with the same plan, loss, data, audit and watch as before.
 
@@ -115,4 +128,6 @@ class SGD(Plan):
         optimiser, key and tallies come from one file. A checkpoint of another plan or other data is refused.
         """
         training = Training.resumed(self, folder, loss, params, data, audit=audit, watch=watch)
-        return training.run(evaluate=evaluate, progress=progress, folder=folder, keep_iterates=keep_iterates)
+        kept = Iterates.of(folder)
+        every = None if kept is None else kept.every
+        return training.run(evaluate=evaluate, progress=progress, folder=folder, keep_iterates=every)

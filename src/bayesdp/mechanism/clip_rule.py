@@ -152,7 +152,7 @@ def apply_rule(rule: ClipRule, squares: Params, mask: jax.Array | None = None) -
         return jax.tree.map(lambda factor: jnp.where(finite, factor, 0), factors), Norms(raw, clipped)
     here = mask > 0
     if mask.dtype != jnp.bool_:
-        share = mask / jnp.maximum(clipped, mask)
+        share = jnp.where(clipped > mask, mask / jnp.maximum(clipped, mask), 1)
         factors = jax.tree.map(lambda factor: factor * share, factors)
         clipped = jnp.minimum(clipped, mask)
     raw, clipped = jnp.where(here, raw, 0), jnp.where(here, clipped, 0)

@@ -41,8 +41,9 @@ def add_noise(
 
     Each of `parts` devices, which are going to add up their trees, calls with its own `part` and adds the noise of its
     own slice of the entries: together each entry gets noise once, and the work is shared. `drawn` are its normals where
-    they are there already (`normals`). `std` may be traced (a schedule); 0 leaves the tree unchanged. The normals are float32: they reach 6.7 standard deviations and their last
-    bits depend on their size, so the proofs, which are about real numbers, hold up to rounding.
+    they are there already (`normals`). `std` may be traced (a schedule); 0 leaves the tree unchanged. The normals are
+    float32: they reach 6.7 standard deviations and their last bits depend on their size, so the proofs, which are about
+    real numbers, hold up to rounding.
     """
     leaves, structure = jax.tree.flatten(tree)
     ends = list(accumulate(leaf.size for leaf in leaves))

@@ -180,6 +180,7 @@ def opened(folder: str | Path) -> Opened:
             f"Expected the data to be as they were, {trained:,} training records, got {len(prepared.data.x):,}. Leave "
             "forgotten records where they are until the model is trained anew: they are called by their place."
         )
+    prepared.check_same(place)
     with states.reading():
         everybody = WorstCaseAccountant.from_state(state["everybody"])
         budgets = state.get("budgets")
