@@ -145,14 +145,14 @@ def test_one_holder_on_the_simulated_chain(paths):
 
 def test_mixture_holds_at_all_times_at_once(paths):
     """M7: Pr[some t has L >= ε_t] <= β; without the cost term it would not hold."""
-    loss, energy = paths[0][:, :20_000], paths[1][:, :20_000]
+    loss, energy = paths[0][:, :100_000], paths[1][:, :100_000]
     orders = np.array([2.0, 3.0, 5.0, 9.0])
     weights = np.array([0.1, 0.2, 0.4, 0.3])
     beta = 0.3
     costs = (orders - 1) * orders / 2 * energy[..., None]
     bound = ex_post.epsilon(costs, orders, beta, weights)
     failures = np.any(loss >= bound, axis=0).mean()
-    assert 0.02 < failures <= beta + 3 * math.sqrt(beta / 20_000)
+    assert 0.02 < failures <= beta + 3 * math.sqrt(beta / 100_000)
     careless = ex_post.epsilon(np.zeros(4), orders, beta, weights)
     assert np.any(loss >= careless, axis=0).mean() > beta
 

@@ -71,6 +71,7 @@ def test_the_run_that_happened_is_asked_about_where_the_noise_changes(rows):
 
 
 def test_the_full_size_has_all_of_the_papers_batches():
+    assert [setting.model for setting in FULL.settings() if setting.data == experiment.PIXELS] == ["resnet20"]
     batches = {setting.batch for setting in FULL.settings()}
     assert batches == set(s3.SIGMAS)
     assert dataclasses.replace(FULL, chosen=None).epochs == s3.EPOCHS

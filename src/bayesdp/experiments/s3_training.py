@@ -25,6 +25,7 @@ from bayesdp.compose.orders import default_orders
 from bayesdp.data.dataset import Dataset
 from bayesdp.divergence.table import CostTable
 from bayesdp.errors import Array
+from bayesdp.experiments.resnet import PictureLoss, ResNet20
 from bayesdp.learn import SGD
 from bayesdp.learn.from_checkpoints import distances
 from bayesdp.learn.models import classifier
@@ -53,7 +54,7 @@ Params = Any
 class Problem:
     """What is learnt: a model and where it starts, the records, and others to test on."""
 
-    loss: ModelLoss
+    loss: ModelLoss | PictureLoss
     params: Params
     data: Records
     test: Records
@@ -83,8 +84,12 @@ def _some(records: Records, count: int, seed: int) -> Records:
 
 
 def problem(images: Dataset, model: str, seed: int) -> Problem:
-    """A model of `learn.models` on these images."""
-    loss = classifier(model, len(images.classes))
+    """A model of `learn.models`, or ResNet-20, on these images."""
+    loss: Any
+    if model == "resnet20":
+        loss = PictureLoss(ResNet20(len(images.classes)))
+    else:
+        loss = classifier(model, len(images.classes))
     start = loss.model.init(jax.random.key(seed), images.x.shape[1:])
     return Problem(loss, start, (images.x, images.y), (images.x_test, images.y_test))
 
