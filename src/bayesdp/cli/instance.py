@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from bayesdp import errors
-from bayesdp.cli import options, show
+from bayesdp.cli import show
 from bayesdp.cli import train_options as words
 from bayesdp.cli.learning import records as numbers_of
 from bayesdp.cli.learning import start_jax
@@ -40,8 +40,12 @@ Out = Annotated[
     ),
 ]
 
+Json = Annotated[
+    bool, words.option(words.OUTPUT, "--json", " ", "Print the rows of the table as JSON and nothing else.")
+]
 
-def instance(run: words.RunFolder, records: Wanted = None, out: Out = None, json: options.Json = False) -> None:
+
+def instance(run: words.RunFolder, records: Wanted = None, out: Out = None, json: Json = False) -> None:
     r"""
     Say what a run of train cost single records: the per-instance ε of each.
 
@@ -108,7 +112,9 @@ def _tell(table: RecordTable, out: Path | None) -> None:
     heads += ["model is"] if table.correct else []
     show.table(heads, rows)
     if count > SHOWN:
-        show.line(f"\nThe {SHOWN} most exposed of {count:,}.")
+        alike = sum(loss == table.epsilon[0] for loss in table.epsilon)
+        share = f" {alike:,} share the largest value." if alike > SHOWN else ""
+        show.line(f"\nThe {SHOWN} most exposed of {count:,}.{share}")
     show.line("\nSensitive: computed from private data, not for publication.")
     for sentence in table.how:
         show.item(sentence)

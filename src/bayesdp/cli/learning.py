@@ -85,7 +85,8 @@ def _tell(ready: Prepared | Fitting | Sampling, result: Any, out: Path) -> None:
     if curve is not None:
         show.curve(curve)
     dp = account.guarantees[0]
-    _afterwards(out, private=ready.job.seed is None and math.isfinite(dp.epsilon))
+    watched = bool(ready.job.watch) and (out / "params.npz").exists()
+    _afterwards(out, private=ready.job.seed is None and math.isfinite(dp.epsilon), watched=watched)
 
 
 def _most_exposed(ready: Any, account: Any) -> str:
@@ -95,7 +96,7 @@ def _most_exposed(ready: Any, account: Any) -> str:
     return f"number {ready.watched[int(account.instance.epsilon(account.plan.delta).argmax())]}"
 
 
-def _afterwards(out: Path, *, private: bool) -> None:
+def _afterwards(out: Path, *, private: bool, watched: bool) -> None:
     """`private`: there is noise of this run's own, and it bounds what everybody can lose."""
     verdict = "may be published with its DP guarantee" if private else "NOT PRIVATE: not for publication"
     show.line("")
@@ -110,6 +111,8 @@ def _afterwards(out: Path, *, private: bool) -> None:
         show.uncut(f"Model: {out / 'params.npz'}  ({verdict})")
     show.uncut("Next:")
     show.uncut(f"  bayesdp predict {out} FILE  (the model on further records)")
+    if watched:
+        show.uncut(f"  bayesdp instance {out}  (what it cost each of the watched records)")
     show.uncut(f"  bayesdp report {out}  (the promises in full sentences, with their fine print)")
 
 

@@ -102,7 +102,7 @@ def unlearn(
     For example:
       bayesdp unlearn run --record 17 --beta 1
       bayesdp unlearn run --record 42,99
-      bayesdp unlearn run --record 5 --from run/study --gamma 0.05
+      bayesdp unlearn other --record 5 --beta 1 --from other/study --gamma 0.05
     """
     who = tuple(errors.whole("--record", one) for one in options.numbers("--record", record))
     if statement is not None and statement.exists():
