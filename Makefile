@@ -14,7 +14,7 @@ demo: $(VENV)/.plain  ## train on patients' data privately, print what that prom
 	$(BIN)/bayesdp demo
 
 test: $(VENV)/.test  ## the whole test suite, on two cores
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(VENV)/.lint  ## format, style and types
 	$(BIN)/ruff format --check .

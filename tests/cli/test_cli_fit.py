@@ -204,7 +204,7 @@ def test_an_interrupted_fit_goes_on_to_the_same_posterior(cli, run, shelf, tmp_p
 
 def test_only_samples_and_their_account_are_written(sampled):
     assert sorted(path.name for path in sampled.folder.iterdir()) == [
-        *("accountants.json", "accountants.npz", "job.json", "model.json", "plan.json"),
+        *("accountants.json", "accountants.npz", "data.json", "job.json", "model.json", "plan.json"),
         *("report.html", "report.json", "samples.npz"),
     ]
     with np.load(sampled.folder / "samples.npz") as stored:

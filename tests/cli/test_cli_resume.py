@@ -20,7 +20,7 @@ import pytest
 from bayesdp.report import read
 
 PROGRAM = [sys.executable, "-c", "from bayesdp.cli import main; main()"]
-PLAN = ["--noise-multiplier", 3, "--steps", 40, "--engine", "rdp", "--audit", 40, "--members", 40, "--watch", 20]
+PLAN = ["--noise-multiplier", 3, "--steps", 400, "--engine", "rdp", "--audit", 40, "--members", 40, "--watch", 20]
 TRAIN = ["train", "breast-cancer", *PLAN, "--seed", 7]
 
 

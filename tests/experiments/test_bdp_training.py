@@ -348,7 +348,7 @@ class TestSettings:
         assert (plan.sigma, plan.clip_norm, plan.noise_std, plan.steps) == (0.7, None, 0.7, 293)
 
     def test_the_papers_network(self) -> None:
-        params = jax.eval_shape(lambda key: bdp_mnist.PAPERS._init(key, (28, 28, 1)), jax.random.key(0))
+        params = jax.eval_shape(lambda key: bdp_mnist.PAPERS.init(key, (28, 28, 1)), jax.random.key(0))
         assert [leaf["kernel"].shape for leaf in params] == [
             (5, 5, 1, 64), (5, 5, 64, 64), (1024, 384), (384, 192), (192, 10),
         ]  # fmt: skip

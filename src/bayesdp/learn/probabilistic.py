@@ -146,10 +146,16 @@ class Form:
 
 def kept(read: Callable[..., Any]) -> Callable[..., Any]:
     """`read`, remembering its last answers where the arguments can be compared."""
-    memory = lru_cache(maxsize=16)(read)
+
+    @lru_cache(maxsize=16)
+    def remembered(doubles: bool, *arguments: Any) -> Any:
+        del doubles  # answers hold arrays, which are of the precision that was in force
+        return read(*arguments)
 
     def recall(*arguments: Any) -> Any:
-        return (memory if all(isinstance(one, Hashable) for one in arguments) else read)(*arguments)
+        if all(isinstance(one, Hashable) for one in arguments):
+            return remembered(bool(jax.config.jax_enable_x64), *arguments)  # type: ignore[attr-defined]
+        return read(*arguments)
 
     return recall
 
