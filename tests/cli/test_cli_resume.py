@@ -19,7 +19,9 @@ import pytest
 
 from bayesdp.report import read
 
-PROGRAM = [sys.executable, "-c", "from bayesdp.cli import main; main()"]
+# Tests in the background of a shell inherit an ignored Ctrl-C.
+HEARING = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+PROGRAM = [sys.executable, "-c", f"{HEARING}; from bayesdp.cli import main; main()"]
 PLAN = ["--noise-multiplier", 3, "--steps", 400, "--engine", "rdp", "--audit", 40, "--members", 40, "--watch", 20]
 TRAIN = ["train", "breast-cancer", *PLAN, "--seed", 7]
 
@@ -38,7 +40,12 @@ def in_a_terminal(*arguments: object, until: str) -> tuple[int, str]:
     kept = {name: value for name, value in os.environ.items() if name.startswith(("JAX_", "XLA_"))}
     shown, pressed = "", False
     with subprocess.Popen(
-        command, stdin=there, stdout=there, stderr=there, env={**plain, **kept}, start_new_session=True
+        command,
+        stdin=there,
+        stdout=there,
+        stderr=there,
+        env={**plain, **kept},
+        start_new_session=True,
     ) as running:
         os.close(there)
         while True:

@@ -13,7 +13,7 @@ from bayesdp.experiments.style import pick
 
 @pytest.fixture(scope="module")
 def rows():
-    return sgld_mnist.compute(size=Size(seeds=1, epochs=4, steps=40, chosen=load_data("digits")))
+    return sgld_mnist.compute(size=Size(seeds=1, epochs=1, steps=40, chosen=load_data("digits")))
 
 
 def test_table_one_stands_as_printed(rows):

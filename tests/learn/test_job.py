@@ -205,7 +205,11 @@ def test_a_finished_folder_holds_what_design_names_and_no_key(whole):
     folder, _ = whole
     names = {path.name for path in folder.iterdir()}
     results = {"plan.json", "params.npz", "accountants.json", "report.json", "report.html"}
-    assert names - {"accountants.npz"} == results | {"job.json", "model.json"}  # small tallies need no arrays
+    assert names - {"accountants.npz"} == results | {
+        "job.json",
+        "data.json",
+        "model.json",
+    }  # small tallies need no arrays
     assert finished(folder)
 
 
