@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from bayesdp.data import load as load_data
 from bayesdp.experiments import load, sgld_stepsize, sgld_svhn
 from bayesdp.experiments.style import pick
 
@@ -72,3 +73,13 @@ def test_they_draw(name, panels, request):
     experiment.draw(figure, rows)
     assert len(figure.axes) == panels
     assert all(axes.lines for axes in figure.axes)
+
+
+def test_svhn_is_trained_on_where_it_is_asked_for():
+    rows = sgld_svhn.compute(full=True, batches=(128,), chosen=load_data("digits"), steps=6)
+    trained = [row for row in rows if row["curve"].endswith("trained")]
+    assert [row["curve"] for row in trained] == ["SGLD, trained", "SGHMC, trained"]
+    for row in trained:
+        assert row["epsilon"] == pytest.approx(1.0, rel=0.01)
+        assert 0 <= row["accuracy"] <= 1
+        assert set(row) == set(rows[0])

@@ -100,9 +100,9 @@ def compute(seed: int = 0, *, data_dir: str | Path | None = None, size: Size | N
     for name, setting in SETTINGS.items():
         images = size.chosen or data.load("mnist", data_dir=data_dir, **_features(setting))
         if setting.model == "cnn":
-            rows += [_fitted("S4's settings", name, plan, setting, images, seed) for plan in _as_stated(size, images)]
+            rows += [fitted("S4's settings", name, plan, setting, images, seed) for plan in _as_stated(size, images)]
         for curve, plan in plans(setting, size.steps or setting.steps).items():
-            rows += [_fitted(curve, name, plan, setting, images, seed + i) for i in range(size.seeds)]
+            rows += [fitted(curve, name, plan, setting, images, seed + i) for i in range(size.seeds)]
         rows += redone(name, setting, size, images, seed)
     return rows
 
@@ -150,13 +150,13 @@ def _chain(temperature: float, adjacency: Adjacency) -> Langevin:
     )
 
 
-def plans(setting: Setting, steps: int) -> dict[str, Sampler]:
+def plans(setting: Setting, steps: int, delta: float = DELTA) -> dict[str, Sampler]:
     """Both samplers with the longest steps that keep ε."""
     common: dict[str, Any] = {
         "sampling_rate": setting.sampling_rate,
         "steps": steps,
         "clip_norm": setting.clip_norm,
-        "delta": DELTA,
+        "delta": delta,
         "thin": max(1, steps // (2 * SAMPLES)),
     }
     sgld = SGLD(step_size=1e-5, **common).calibrate_step(EPSILON)
@@ -184,7 +184,7 @@ def _features(setting: Setting) -> dict[str, Any]:
     return {"features": "scattering"} if setting.features == "scattering" else {}
 
 
-def _fitted(curve: str, name: str, plan: Sampler, setting: Setting, images: Dataset, seed: int) -> Row:
+def fitted(curve: str, name: str, plan: Sampler, setting: Setting, images: Dataset, seed: int) -> Row:
     loss, start = _start(setting, images, seed)
     found = plan.fit(Network(loss, start), (images.x, images.y), seed=seed)
     chances = found.predict(images.x_test, draws=SAMPLES, seed=seed)
