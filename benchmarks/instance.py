@@ -80,7 +80,7 @@ def scale() -> bool:
     print(
         f"  same answer to {gap:.0e}; the mixture over orders (H12) is lower still, median ε {np.median(epsilon):.4f}"
     )
-    held = ratio >= LEAST and memory < MOST_MEMORY and gap < 1e-3
+    held = ratio >= LEAST and memory < MOST_MEMORY and gap < 1e-4
     print(f"  {'holds' if held else 'FAILS'}: {ratio:,.0f} times faster (at least {LEAST:,}), ", end="")
     print(f"{memory:.2f} GB at most (under {MOST_MEMORY:g})", flush=True)
     return held
