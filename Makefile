@@ -4,25 +4,45 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint bench errata figures clean
+.PHONY: demo test test-fast lint bench plans adversarial preparation crash errata figures clean
+# Elsewhere a test has one device, see tests/conftest.py.
+ON_TWO_DEVICES := tests/mechanism/test_devices.py tests/mechanism/test_step.py tests/integration/test_whole_step.py
 .DEFAULT_GOAL := help
 
 help:  ## what there is
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 demo: $(VENV)/.plain  ## train on patients' data privately, print what that promises to whom, write the report
 	$(BIN)/bayesdp demo
 
 test: $(VENV)/.test  ## the whole test suite, on two cores
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+	XLA_FLAGS=--xla_force_host_platform_device_count=2 $(BIN)/python -m pytest $(ON_TWO_DEVICES)
 
-lint: $(VENV)/.lint  ## format, style and types
+test-fast: $(VENV)/.test  ## for daily work: no simulations, no experiments, no pages that are executed
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not simulation" --ignore tests/experiments
+
+lint: $(VENV)/.lint  ## format, style, types and the direction of imports
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
 
 bench: $(VENV)/.plain  ## ratios against dp-accounting, Opacus, JAX-Privacy, NumPyro and BlackJAX, measured side by side in one run
 	$(BIN)/python benchmarks
+
+plans: $(VENV)/.plain  ## judge the plans that `train` takes on validation records of public sets, and write the table anew
+	$(BIN)/python benchmarks/plans.py
+
+adversarial: $(VENV)/.plain  ## search for records that move a clipped sum by more than the clip norm (none may)
+	$(BIN)/python benchmarks/adversarial_norms.py
+
+preparation: $(VENV)/.test  ## what it costs in accuracy to pay for ranges and levels, by number of records and ε
+	$(BIN)/python benchmarks/preparation.py results/preparation.csv
+
+crash: $(VENV)/.plain  ## kill runs at 200 random moments, flip 2,000 bits of their files, and look (nothing may be short, trusted or lost)
+	$(BIN)/python benchmarks/crashes.py
+	$(BIN)/python benchmarks/bit_flips.py
 
 errata: $(VENV)/.plain  ## write docs/errata.md anew from the code that computes it
 	$(BIN)/python -m bayesdp.experiments.errata.page docs/errata.md

@@ -1,36 +1,24 @@
 """What keeping three tallies adds to a training run: the time on the host between two compiled intervals.
 
 LeNet-5, expected batch 512 of 60,000 records, as many outsiders as members as witnesses. A run is stopped with a watch
-at every interval: the compiled steps with the pass over the witnesses on one side, accounting and the look on the
-other. Also printed: how much longer a step takes because of the witnesses themselves.
+at every interval: the compiled steps with the pass over the witnesses on one side, accounting, the snapshot and the run
+handed to `progress` on the other. Also printed: how much longer a step takes because of the witnesses themselves.
 """
 
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import jax
 import numpy as np
 import optax
 
 from bayesdp.learn.sgd import SGD
-from bayesdp.learn.training import Training
 from bayesdp.mechanism import ModelLoss, use_host_cores
+from interval_clock import IntervalClock
 from networks import NETWORKS, SHAPE, cross_entropy
 
 RECORDS, WITNESSES, STEPS, INTERVAL, MOST = 60_000, (2_000, 4_000), 80, 20, 0.05
-
-
-class Timed(Training):
-    """A training that notes the seconds of every interval spent on accounting."""
-
-    accounting: list[float]
-
-    def account(self, *arguments: Any) -> None:
-        start = time.perf_counter()
-        super().account(*arguments)
-        self.accounting.append(time.perf_counter() - start)
 
 
 def seconds(witnesses: int) -> tuple[float, float]:
@@ -43,25 +31,21 @@ def seconds(witnesses: int) -> tuple[float, float]:
         steps=STEPS,
         optimizer=optax.sgd(0.1),
         noise_multiplier=1.0,
-        interval=INTERVAL,
+        report_every=INTERVAL,
     )
     loss = ModelLoss(NETWORKS["lenet5"], cross_entropy)
-    training = Timed(
-        plan,
+    clock, moments = IntervalClock(), [time.perf_counter()]
+    training = plan.begin(
         loss,
         NETWORKS["lenet5"].init(jax.random.key(0), SHAPE),
         (x[:RECORDS], y[:RECORDS]),
-        audit=(x[RECORDS:], y[RECORDS:]) if witnesses else None,
+        holdout=(x[RECORDS:], y[RECORDS:]) if witnesses else None,
         members=witnesses,
-        watch=None,
         seed=0,
     )
-    training.accounting = []
-    moments = [time.perf_counter()]
-    training.run(evaluate=None, progress=lambda _: moments.append(time.perf_counter()), folder=None)
-    whole = np.diff(moments)[1:]
-    accounting = np.array(training.accounting[1:])
-    return float((whole - accounting).min()), float(accounting.min())
+    training.run(progress=lambda _: moments.append(time.perf_counter()), observers=[clock])
+    compiled = np.array(clock.seconds[1:])
+    return float(compiled.min()), float((np.diff(moments)[1:] - compiled).min())
 
 
 def main() -> None:
@@ -69,7 +53,7 @@ def main() -> None:
     use_host_cores()
     alone, _ = seconds(0)
     print(
-        f"\nLive accounting, LeNet-5, batch 512, {INTERVAL} steps and a look; without witnesses {1000 * alone:.0f} ms"
+        f"\nLive accounting, LeNet-5, batch 512, {INTERVAL} steps a snapshot; without witnesses {1000 * alone:.0f} ms"
     )
     kept = []
     for witnesses in WITNESSES:
@@ -77,7 +61,7 @@ def main() -> None:
         added = accounting / compiled
         kept.append(added <= MOST)
         print(f"  {witnesses:,} + {witnesses:,} witnesses: compiled steps {1000 * compiled:.0f} ms, ", end="")
-        print(f"{compiled / alone:.1f} times as long; accounting and look {1000 * accounting:.0f} ms")
+        print(f"{compiled / alone:.1f} times as long; accounting and snapshot {1000 * accounting:.0f} ms")
         print(f"  {'holds' if kept[-1] else 'FAILS'}: accounting adds {added:.1%} (at most {MOST:.0%})", flush=True)
     raise SystemExit(0 if all(kept) else 1)
 

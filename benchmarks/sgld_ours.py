@@ -24,13 +24,13 @@ def logistic(x: jax.Array, y: jax.Array) -> None:
 def ways() -> dict[str, Callable[[], object]]:
     """Name → 2,000 steps of it; every iterate is a sample."""
     data = records()
-    common: dict[str, Any] = {"sampling_rate": BATCH / RECORDS, "steps": STEPS, "clip_norm": 1.0, "burn_in": 0.0}
+    common: dict[str, Any] = {"sampling_rate": BATCH / RECORDS, "steps": STEPS, "clip_norm": 1.0, "num_warmup": 0}
     common |= {"thin": 1, "delta": 1e-5}
     langevin = {"step_size": STEP_SIZE, **common}
     momentum = {"step_size": STEP_SIZE**0.5, "friction": 100.0, **common}
     plans = {
         "one": bd.SGLD(**langevin),
-        "four": bd.SGLD(**langevin, chains=4),
+        "four": bd.SGLD(**langevin, num_chains=4),
         "psgld": bd.PSGLD(**langevin),
         "sghmc": bd.SGHMC(**momentum),
         "sgnht": bd.SGNHT(**momentum),

@@ -103,11 +103,11 @@ def test_group_is_attained_by_three_distributions():
 @given(st.floats(0.01, 3), DELTAS, DELTAS)
 def test_hockey_stick_below_tail_and_falling_in_delta(mu, one, two):
     low, high = sorted((one, two))
-    for conversion in convert.CONVERSIONS:
-        assert convert.epsilon(gaussian(mu), ORDERS, low, conversion) >= convert.epsilon(
-            gaussian(mu), ORDERS, high, conversion
+    for strength in convert.STRENGTHS:
+        assert convert.epsilon(gaussian(mu), ORDERS, low, strength) >= convert.epsilon(
+            gaussian(mu), ORDERS, high, strength
         )
-    tail = convert.epsilon_per_order(gaussian(mu), ORDERS, low, "tail")
+    tail = convert.epsilon_per_order(gaussian(mu), ORDERS, low, "strong")
     assert (convert.epsilon_per_order(gaussian(mu), ORDERS, low) <= tail).all()
 
 
@@ -117,11 +117,11 @@ def test_delta_is_the_inverse_of_epsilon_and_bounds_the_gaussian(mu, epsilon):
     with mpmath.workdps(50):
         m, e = mpmath.mpf(mu), mpmath.mpf(epsilon)
         exact = float(mpmath.ncdf(m / 2 - e / m) - mpmath.exp(e) * mpmath.ncdf(-m / 2 - e / m))
-    for conversion in convert.CONVERSIONS:
-        delta = float(convert.delta(gaussian(mu), ORDERS, epsilon, conversion))
+    for strength in convert.STRENGTHS:
+        delta = float(convert.delta(gaussian(mu), ORDERS, epsilon, strength))
         assert exact <= delta <= 1
         if 1e-200 < delta < 0.999:
-            back = convert.epsilon(gaussian(mu), ORDERS, delta, conversion)
+            back = convert.epsilon(gaussian(mu), ORDERS, delta, strength)
             assert back == pytest.approx(epsilon, abs=1e-9)
 
 
@@ -132,7 +132,7 @@ def test_one_order_against_high_precision(order):
         a = mpmath.mpf(order)
         tail = mpmath.mpf(cost) / (a - 1) + mpmath.log(1 / mpmath.mpf(target)) / (a - 1)
         hockey = tail + mpmath.log((a - 1) / a) - mpmath.log(a) / (a - 1)
-    ours = convert.epsilon_per_order([cost], [order], target, "tail")
+    ours = convert.epsilon_per_order([cost], [order], target, "strong")
     assert ours == pytest.approx([float(tail)], rel=1e-13)
     assert convert.epsilon_per_order([cost], [order], target) == pytest.approx([float(hockey)], rel=1e-13)
 
@@ -150,7 +150,7 @@ def test_shapes_infinities_and_best_order():
     mixed = costs[0].copy()
     mixed[::2] = np.inf  # an infinite order is left out, not poisonous
     assert np.isfinite(convert.epsilon(mixed, ORDERS, 1e-5))
-    order = convert.best_order(costs[0], ORDERS, epsilon=2.0, conversion="tail")
+    order = convert.best_order(costs[0], ORDERS, epsilon=2.0, strength="strong")
     assert order == ORDERS[np.argmin(gaussian(0.5) - (ORDERS - 1) * 2.0)]
 
 
@@ -168,7 +168,7 @@ BAD = [
     (lambda: convert.epsilon([math.nan], [2.0], 1e-5), "costs"),
     (lambda: convert.epsilon([1.0], [2.0], 0), "delta"),
     (lambda: convert.epsilon([1.0], [2.0], 1.5), "delta"),
-    (lambda: convert.epsilon([1.0], [2.0], 1e-5, "chernoff"), "conversion"),
+    (lambda: convert.epsilon([1.0], [2.0], 1e-5, "chernoff"), "strength"),
     (lambda: convert.delta([1.0], [2.0], -1), "epsilon"),
     (lambda: convert.best_order([1.0], [2.0]), "exactly one"),
     (lambda: convert.best_order([1.0], [2.0], delta=0.1, epsilon=1.0), "exactly one"),

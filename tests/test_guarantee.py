@@ -1,5 +1,6 @@
 """The promise: checked, immutable, readable, never a bare number by accident."""
 
+import ast
 import copy
 import dataclasses
 import itertools
@@ -7,24 +8,22 @@ import json
 import math
 import pickle
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import bayesdp
 from bayesdp import convert
+from bayesdp.convert import STRENGTHS
 from bayesdp.errors import InputError
-from bayesdp.guarantee import (
-    ADJACENCIES,
-    NOTIONS,
-    ORIENTATIONS,
-    SAMPLINGS,
-    STRENGTHS,
-    Guarantee,
-)
+from bayesdp.guarantee import ADJACENCIES, NOTIONS, ORIENTATIONS, SAMPLINGS, Guarantee
+from bayesdp.standing import STANDINGS, Caveat, assuming, worst_standing
 
 KEYS = ["notion", "epsilon", "delta", "coverage", "failure", "strength", "orientation", "adjacency"]
-KEYS += ["sampling", "ex_post", "assumptions", "sensitive", "delta_split"]
+KEYS += ["sampling", "ex_post", "assumptions", "sensitive", "delta_split", "standing", "caveats", "dp_epsilon"]
+KEYS += ["attacker", "unit", "won"]
 
 DP = Guarantee(notion="dp", epsilon=1.8282436, delta=1e-5, assumptions=("Noise is fresh.",), delta_split={"dp": 1e-5})
 BDP = Guarantee(
@@ -134,6 +133,18 @@ def test_coverage_is_rounded_down(share, words):
     assert f"at least {words} of" in str(dataclasses.replace(BDP, coverage=share))
 
 
+@pytest.mark.parametrize(
+    ("orientation", "whom"),
+    [
+        ("absent", "90 % of the people that the data were drawn from, adding"),
+        ("present", "90 % of the people in this data set, adding"),
+        ("both", "90 % of the people that the data were drawn from, and of those in this data set, adding"),
+    ],
+)
+def test_members_speak_for_this_data_set(orientation, whom):
+    assert whom in str(dataclasses.replace(BDP, orientation=orientation))
+
+
 def test_formats():
     assert f"{BDP:.2f}" == "Bayesian ε = 0.31"
     assert f"{MINE:.1f}" == "per-instance ε = 0.5"
@@ -214,13 +225,73 @@ def test_how_often_a_guess_is_right_is_said_only_where_both_directions_are_bound
 
 
 def test_a_number_that_is_no_theorem_says_so_first():
-    for words in (
-        "UNSOUND: the product rule.",
-        "heuristic: Student-t.",
-        "The mean of ten runs: an estimate, no bound.",
+    for standing, words in (
+        ("unsound", "UNSOUND: the product rule."),
+        ("heuristic", "heuristic: Student-t."),
+        ("estimate", "The mean of ten runs."),
     ):
-        doubtful = dataclasses.replace(BDP, assumptions=("Noise is fresh.", words))
-        assert str(doubtful).startswith("Not proved (")
-        assert doubtful.caveats == (words,)
+        doubtful = dataclasses.replace(BDP, **assuming("Noise is fresh.", Caveat(standing, words)))
+        assert str(doubtful).startswith(f"Not proved ({words.rstrip('.')}). Bayesian")
+        assert doubtful.assumptions == ("Noise is fresh.", words)
+        assert (doubtful.standing, doubtful.caveats) == (standing, (words,))
+        assert Guarantee.from_dict(json.loads(json.dumps(doubtful.to_dict()))) == doubtful
+        assert pickle.loads(pickle.dumps(doubtful)) == doubtful
+        assert doubtful.postprocessed().group(2).standing == standing
     assert str(BDP).startswith("Bayesian")
-    assert DP.caveats == ()
+    assert (DP.standing, DP.caveats) == ("proved", ())
+    # A standing without words says as much as it knows.
+    assert str(dataclasses.replace(DP, standing="estimate")).startswith("Not proved (Standing: estimate). Differ")
+
+
+def test_of_several_standings_the_worst_counts():
+    assert worst_standing() == "proved"
+    for place, standing in enumerate(STANDINGS):
+        assert {worst_standing(standing, better) for better in STANDINGS[: place + 1]} == {standing}
+    twice = BDP.doubted(Caveat("unsound", "Forgets.")).doubted(Caveat("heuristic", "Gaussian."))
+    assert twice.standing == "unsound"
+    assert twice.caveats == ("Gaussian.", "Forgets.")
+    assert twice.assumptions == (*twice.caveats, *BDP.assumptions)
+
+
+def test_a_caveat_cannot_be_lost_on_the_way():
+    doubtful = BDP.doubted(Caveat("unsound", "Forgets."))
+    with pytest.raises(InputError, match="caveats to be among the assumptions"):
+        dataclasses.replace(doubtful, assumptions=BDP.assumptions)
+    with pytest.raises(InputError, match="standing to be another than 'proved'"):
+        dataclasses.replace(doubtful, standing="proved")
+    with pytest.raises(InputError, match="standing to be one of"):
+        dataclasses.replace(BDP, standing="doubtful")
+
+
+def test_every_sentence_that_doubts_is_declared_as_a_caveat():
+    """No sentence with such a word is handed on as a plain assumption: it is a `Caveat` or an estimator's standing."""
+    plain, declared = [], []
+    root = Path(bayesdp.__file__).parent
+    for path in sorted(root.rglob("*.py")):
+        room = path.relative_to(root).parts
+        if room[0] in ("cli", "report") or (room[0] == "experiments" and room[1] != "baselines"):
+            continue  # what people read about guarantees, not guarantees
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        known = {}
+        for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+            standing = _called(call) == "Caveat" or any(word.arg == "standing" for word in call.keywords)
+            refusal = _called(call) in ("refuse", "unmet", "unfit", "InputError")
+            if standing or refusal:
+                known |= {id(inner): standing for inner in ast.walk(call)}
+        docs = {ast.get_docstring(node, clean=False) for node in ast.walk(tree) if isinstance(node, _DOCUMENTED)}
+        for node in ast.walk(tree):
+            text = node.value if isinstance(node, ast.Constant) else None
+            if not isinstance(text, str) or text in docs or not any(word in text.lower() for word in _DOUBTS):
+                continue
+            if " " in text and known.get(id(node), True):
+                (declared if id(node) in known else plain).append(text)
+    assert plain == []
+    assert len(declared) == 5  # product, one step, Student-t, plug-in, a Markov chain that may not have converged
+
+
+_DOUBTS = ("unsound", "heuristic", "an estimate")
+_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
+
+
+def _called(node):
+    return node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")

@@ -3,17 +3,23 @@
 To everybody (`WorstCaseAccountant`), to people like those in the data (`BayesianAccountant`), and to one named
 record (`InstanceAccountant`). Every answer is a `Guarantee`: a number and its fine print.
 
+Codes in docstrings, such as H5, ERR 8 or S1, are explained in docs/reference of the source.
+
 Names are loaded when they are first used, so that the command line answers `--help` without loading SciPy.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bayesdp.errors import InputError
+from bayesdp.lazy import lazy
+from bayesdp.version import __version__
 
 if TYPE_CHECKING:
     from bayesdp.accountant import BayesianAccountant, Curvature, Curve, InstanceAccountant, WorstCaseAccountant
+    from bayesdp.accountant.calibrate import noise_for
+    from bayesdp.accountant.repeated_runs.truncation import Truncation
     from bayesdp.guarantee import Guarantee
+    from bayesdp.jobs.load import load
     from bayesdp.learn import (
         PSGLD,
         SGD,
@@ -32,8 +38,7 @@ if TYPE_CHECKING:
         Study,
         StudyResult,
     )
-
-__version__ = "0.1.0"
+    from bayesdp.mechanism import Mean, ModelLoss, People, Sum
 
 __all__ = [
     "PSGLD",
@@ -49,8 +54,11 @@ __all__ = [
     "Guarantee",
     "InputError",
     "InstanceAccountant",
+    "Mean",
+    "ModelLoss",
     "Network",
     "NormalPrior",
+    "People",
     "Posterior",
     "PosteriorVI",
     "Run",
@@ -58,8 +66,12 @@ __all__ = [
     "SecretPosterior",
     "Study",
     "StudyResult",
+    "Sum",
+    "Truncation",
     "WorstCaseAccountant",
     "__version__",
+    "load",
+    "noise_for",
 ]
 
 _HOMES = {
@@ -85,16 +97,13 @@ _HOMES = {
     "InstanceAccountant": "bayesdp.accountant",
     "WorstCaseAccountant": "bayesdp.accountant",
     "Guarantee": "bayesdp.guarantee",
+    "Mean": "bayesdp.mechanism",
+    "ModelLoss": "bayesdp.mechanism",
+    "People": "bayesdp.mechanism",
+    "Sum": "bayesdp.mechanism",
+    "Truncation": "bayesdp.accountant.repeated_runs.truncation",
+    "load": "bayesdp.jobs.load",
+    "noise_for": "bayesdp.accountant.calibrate",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'bayesdp' has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+__getattr__, __dir__ = lazy(__name__, _HOMES)

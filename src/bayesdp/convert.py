@@ -1,17 +1,17 @@
-"""From a curve of costs to (ε, δ), and from (ε, δ) to words: attackers and groups (SPEC B10, B12, B15).
+"""From a curve of costs to (ε, δ), and from (ε, δ) to words: conversions (B10), attackers (B12), groups (B15).
 
-    tail          ε = cost/λ + log(1/δ)/λ                                  λ = α − 1, cost = λ·D_α
-    hockey-stick  ε = cost/λ + log(λ/α) − log(δ α)/λ                       always smaller
+    "strong", tail         ε = cost/λ + log(1/δ)/λ                         λ = α − 1, cost = λ·D_α
+    "weak", hockey stick   ε = cost/λ + log(λ/α) − log(δ α)/λ              always smaller
 
-Tail bounds Pr[loss ≥ ε] itself and so serves the strong definitions (C1); hockey-stick bounds
-Pr[S] − e^ε Pr'[S] and serves ordinary DP and the weak ones. Everything is done in logs; an infinite cost
+The strong form bounds Pr[loss ≥ ε] itself (strong BDP, C1); the weak one bounds Pr[S] − e^ε Pr'[S], as ordinary DP
+does. Everything is done in logs; an infinite cost
 stays infinite and never becomes NaN.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from scipy.special import expit, logit, ndtr
@@ -19,30 +19,31 @@ from scipy.special import expit, logit, ndtr
 from bayesdp import errors
 from bayesdp.errors import Array
 
-Conversion = Literal["hockey-stick", "tail"]
-CONVERSIONS = ("hockey-stick", "tail")
+Strength = Literal["strong", "weak"]
+STRENGTHS: tuple[Strength, ...] = get_args(Strength)
 
 
-def epsilon(costs: Any, orders: Any, delta: float, conversion: Conversion = "hockey-stick") -> Any:
-    """ε = min over orders of cost/λ + log(λ/α) − log(δα)/λ, or of (cost + log(1/δ))/λ with "tail" (B10).
+def epsilon(costs: Any, orders: Any, delta: float, strength: Strength = "weak") -> Any:
+    """ε = min over orders of cost/λ + log(λ/α) − log(δα)/λ, or of (cost + log(1/δ))/λ for "strong" (B10).
 
     `costs` is (..., orders); the answer has the leading shape (a float for one curve), is never below 0, and
     infinite where every order is. Guarantee: (ε, δ) holds for anything whose cost is at most `costs`, orders
-    and δ being fixed beforehand. An order picked from data must be paid for by whoever picked it (C12, H12).
+    and δ being fixed beforehand. An order picked from data must be paid for by whoever picked it (union bound C12,
+    mixture H12).
 
     Bad input: orders ≤ 1, costs whose last axis is not the orders, negative or NaN costs, δ outside (0, 1),
-    or another conversion get `InputError`.
+    or another strength get `InputError`.
     """
-    return np.maximum(epsilon_per_order(costs, orders, delta, conversion).min(axis=-1), 0.0)[()]
+    return np.maximum(epsilon_per_order(costs, orders, delta, strength).min(axis=-1), 0.0)[()]
 
 
-def delta(costs: Any, orders: Any, epsilon: float, conversion: Conversion = "hockey-stick") -> Any:
-    """δ = min over orders of exp(cost − λε) λ^λ/α^α, or of exp(cost − λε) with "tail", at most 1 (B10).
+def delta(costs: Any, orders: Any, epsilon: float, strength: Strength = "weak") -> Any:
+    """δ = min over orders of exp(cost − λε) λ^λ/α^α, or of exp(cost − λε) for "strong", at most 1 (B10).
 
     The inverse of `epsilon`: same shapes, guarantee and bad input; ε must be finite and not negative. A δ
     below the smallest float64 is rounded up to it: never 0, which would say that nothing is ever lost.
     """
-    return from_log_delta(log_delta_per_order(costs, orders, epsilon, conversion).min(axis=-1))[()]
+    return from_log_delta(log_delta_per_order(costs, orders, epsilon, strength).min(axis=-1))[()]
 
 
 def from_log_delta(log_delta: Any) -> Any:
@@ -56,37 +57,42 @@ def best_order(
     *,
     delta: float | None = None,
     epsilon: float | None = None,
-    conversion: Conversion = "hockey-stick",
+    strength: Strength = "weak",
 ) -> Any:
     """The order α that attains `epsilon(…, delta)` or `delta(…, epsilon)`: give exactly one of the two.
 
     Ties go to the smallest order. Bad input as there; both or neither of δ and ε get `InputError`.
     """
     if delta is not None and epsilon is None:
-        values = epsilon_per_order(costs, orders, delta, conversion)
+        values = epsilon_per_order(costs, orders, delta, strength)
     elif epsilon is not None and delta is None:
-        values = log_delta_per_order(costs, orders, epsilon, conversion)
+        values = log_delta_per_order(costs, orders, epsilon, strength)
     else:
-        raise errors.InputError(f"Expected exactly one of delta and epsilon, got {delta=} and {epsilon=}.")
+        raise errors.unmet(
+            "delta",
+            delta,
+            "exactly one of delta and epsilon",
+            f"{errors.Argument('delta', delta)} and {errors.Argument('epsilon', epsilon)}",
+        )
     return np.asarray(orders, dtype=np.float64)[values.argmin(axis=-1)][()]
 
 
-def epsilon_per_order(costs: Any, orders: Any, delta: float, conversion: Conversion = "hockey-stick") -> Array:
+def epsilon_per_order(costs: Any, orders: Any, delta: float, strength: Strength = "weak") -> Array:
     """The ε of every single order (B10), shape of `costs`; may be negative. `epsilon` is their minimum."""
-    costs, orders = _curve(costs, orders, conversion)
+    costs, orders = _curve(costs, orders, strength)
     log_delta = math.log(errors.probability("delta", delta))
     rate = orders - 1
-    gain = np.log1p(-1 / orders) - np.log(orders) / rate if conversion == "hockey-stick" else 0.0
+    gain = np.log1p(-1 / orders) - np.log(orders) / rate if strength == "weak" else 0.0
     with np.errstate(over="ignore"):
         return np.asarray(costs / rate - log_delta / rate + gain)
 
 
-def log_delta_per_order(costs: Any, orders: Any, epsilon: float, conversion: Conversion = "hockey-stick") -> Array:
+def log_delta_per_order(costs: Any, orders: Any, epsilon: float, strength: Strength = "weak") -> Array:
     """The log δ of every single order (B10), shape of `costs`; may be positive. `delta` is their minimum."""
-    costs, orders = _curve(costs, orders, conversion)
+    costs, orders = _curve(costs, orders, strength)
     epsilon = errors.number("epsilon", epsilon, least=0)
     rate = orders - 1
-    gain = rate * np.log1p(-1 / orders) - np.log(orders) if conversion == "hockey-stick" else 0.0
+    gain = rate * np.log1p(-1 / orders) - np.log(orders) if strength == "weak" else 0.0
     with np.errstate(over="ignore"):
         return np.asarray(costs - np.where(np.isinf(costs), 0.0, rate * epsilon) + gain)
 
@@ -153,12 +159,12 @@ def _pair(epsilon: float, delta: float) -> tuple[float, float]:
     return float(checked), errors.number("delta", delta, least=0, most=1)
 
 
-def _curve(costs: Any, orders: Any, conversion: str) -> tuple[Array, Array]:
-    errors.one_of("conversion", conversion, CONVERSIONS)
+def _curve(costs: Any, orders: Any, strength: str) -> tuple[Array, Array]:
+    errors.one_of("strength", strength, STRENGTHS)
     orders = errors.array("orders", orders, above=1, ndim=1)
     costs = errors.array("costs", costs, least=0, infinite=True)
     if costs.ndim == 0 or costs.shape[-1] != orders.size:
-        raise errors.InputError(
-            f"Expected costs with one entry for each of {orders.size} orders last, got shape {costs.shape}."
+        raise errors.refuse(
+            "costs", costs.shape, f"with one entry for each of {orders.size} orders last", got=f"shape {costs.shape}"
         )
     return costs, orders

@@ -5,6 +5,7 @@ import math
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import norm
 
 from bayesdp.accountant.calibrate import calibrate_noise, noise_for, rate_for, steps_for
 from bayesdp.accountant.worst_case import WorstCaseAccountant
@@ -12,7 +13,7 @@ from bayesdp.errors import InputError
 
 
 def spent(z, q, steps, delta, engine, adjacency="add-remove"):
-    accountant = WorstCaseAccountant(engine, adjacency)
+    accountant = WorstCaseAccountant(engine=engine, adjacency=adjacency)
     accountant.step(noise_multiplier=z, sampling_rate=q, steps=steps)
     return accountant.epsilon(delta)
 
@@ -73,7 +74,7 @@ def test_pld(adjacency):
 
 def test_a_schedule_is_scaled_as_a_whole():
     def make(scale):
-        accountant = WorstCaseAccountant("rdp")
+        accountant = WorstCaseAccountant(engine="rdp")
         for z in (1.0, 2.0, 4.0):
             accountant.step(noise_multiplier=scale * z, sampling_rate=0.05, steps=50)
         return accountant
@@ -124,3 +125,51 @@ def test_more_bad_input():
         rate_for(1.0, 1e-5, noise_multiplier=0, steps=5)
     with pytest.raises(InputError, match="start"):
         calibrate_noise(lambda z: WorstCaseAccountant(), 1.0, 1e-5, start=0)
+
+
+def advantage(z, q, steps, **kind):
+    accountant = WorstCaseAccountant(**kind)
+    accountant.step(noise_multiplier=z, sampling_rate=q, steps=steps)
+    return accountant.attacker().advantage
+
+
+@given(
+    st.floats(0.01, 0.95),
+    st.floats(1e-3, 1),
+    st.integers(1, 500),
+    st.sampled_from(["add-remove", "replace-one"]),
+)
+@settings(max_examples=2)
+def test_a_risk_is_never_overshot(most, q, steps, adjacency):
+    z = noise_for(advantage=most, sampling_rate=q, steps=steps, adjacency=adjacency)
+    assert advantage(z, q, steps, adjacency=adjacency) <= most
+    if z > 1.1e-3:
+        assert advantage(z / 1.001, q, steps, adjacency=adjacency) > most * (1 - 1e-4)
+
+
+def test_a_gaussian_risk_has_a_closed_form():
+    """Φ(μ/2) = 0.55 and μ = √T/z."""
+    exact = 3 / (2 * norm.ppf(0.55))
+    found = noise_for(attacker=0.55, sampling_rate=1.0, steps=9)
+    assert exact <= found <= exact * 1.0002
+    assert found == pytest.approx(noise_for(advantage=0.1, sampling_rate=1.0, steps=9), rel=1e-9)
+    assert steps_for(attacker=0.55, noise_multiplier=found, sampling_rate=1.0) == 9
+    assert rate_for(attacker=0.55, noise_multiplier=found, steps=9) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({}, "epsilon"),
+        ({"epsilon": 1.0}, "delta"),
+        ({"epsilon": 1.0, "delta": 1e-5, "attacker": 0.6}, "attacker"),
+        ({"attacker": 0.6, "advantage": 0.2}, "advantage"),
+        ({"attacker": 0.5}, "attacker"),
+        ({"attacker": 1.0}, "attacker"),
+        ({"advantage": 0.0}, "advantage"),
+        ({"advantage": 1.0}, "advantage"),
+    ],
+)
+def test_a_promise_is_one_of_three(wrong, named):
+    with pytest.raises(InputError, match=named):
+        noise_for(**wrong, sampling_rate=0.1, steps=10)

@@ -8,8 +8,10 @@ from scipy import stats
 
 from bayesdp import convert
 from bayesdp.accountant import coverage
+from bayesdp.accountant import state as states
+from bayesdp.accountant.gaussian_release import both_ways, two_sided_cost
 from bayesdp.accountant.repeated import RepeatedRelease, RepeatedWitnesses
-from bayesdp.divergence import gaussian
+from bayesdp.divergence import gaussian, hockey_stick
 from bayesdp.errors import InputError
 
 ORDERS = 1 + np.geomspace(0.01, 4000, 100)
@@ -20,8 +22,8 @@ def shifted(shifts):
     return gaussian.cost(shifts, ORDERS)
 
 
-def release(shifts=(0.1,), planned=10, **given):
-    return RepeatedRelease(shifted(np.asarray(shifts)), ORDERS, planned=planned, **given)
+def release(shifts=(0.1,), planned=10, strength="strong", **given):
+    return RepeatedRelease(shifted(np.asarray(shifts)), ORDERS, planned=planned, strength=strength, **given)
 
 
 def pair_tail(epsilon, count, m0, v0, m1, v1):
@@ -42,7 +44,7 @@ def pair_tail(epsilon, count, m0, v0, m1, v1):
 def test_the_bound_is_above_the_true_loss_in_both_directions(ratio, count):
     ways = [((0, 1), (0.3, ratio)), ((0.3, ratio), (0, 1))]
     costs = np.maximum(*(gaussian.unequal_cost(*here, *there, ORDERS) for here, there in ways))
-    one = RepeatedRelease(costs[None], ORDERS, planned=20)
+    one = RepeatedRelease(costs[None], ORDERS, planned=20, strength="strong")
     one.step(count)
     epsilon = one.epsilon(DELTA)[0]
     assert max(pair_tail(epsilon, count, *here, *there) for here, there in ways) <= DELTA
@@ -71,11 +73,9 @@ def test_each_record_uses_its_own_best_order_and_costs_add():
     best = 8 * shifts**2 / 2 + shifts * math.sqrt(2 * 8 * math.log(1 / DELTA))  # min over all orders
     np.testing.assert_allclose(one.epsilon(DELTA), best, rtol=3e-3)
     assert (one.epsilon(DELTA) >= best).all()
-    weak = release([0.01, 0.1, 1.0], planned=8, conversion="hockey-stick")
+    weak = release([0.01, 0.1, 1.0], planned=8, strength="weak")
     weak.step(8)
-    np.testing.assert_allclose(
-        weak.epsilon(DELTA), convert.epsilon(8 * shifted(shifts), ORDERS, DELTA, "hockey-stick"), rtol=1e-12
-    )
+    np.testing.assert_allclose(weak.epsilon(DELTA), convert.epsilon(8 * shifted(shifts), ORDERS, DELTA), rtol=1e-12)
     assert (weak.epsilon(DELTA) < one.epsilon(DELTA)).all()
     assert (weak.guarantee(DELTA).strength, one.guarantee(DELTA).strength) == ("weak", "strong")
 
@@ -83,7 +83,7 @@ def test_each_record_uses_its_own_best_order_and_costs_add():
 def test_nothing_costs_nothing_infinity_stays_and_too_many_are_refused():
     costs = shifted(np.array([0.1, 0.2]))
     costs[1] = math.inf
-    one = RepeatedRelease(costs, ORDERS, planned=3)
+    one = RepeatedRelease(costs, ORDERS, planned=3, strength="strong")
     assert one.epsilon(DELTA).tolist() == [0, 0]
     one.step(2)
     assert math.isinf(one.guarantee(DELTA).epsilon)
@@ -94,7 +94,7 @@ def test_nothing_costs_nothing_infinity_stays_and_too_many_are_refused():
     assert one.times == 2
     partly = shifted(np.array([0.1]))
     partly[:, 60:] = math.inf  # unequal variances: the high orders are out
-    some = RepeatedRelease(partly, ORDERS, planned=3)
+    some = RepeatedRelease(partly, ORDERS, planned=3, strength="strong")
     some.step()
     assert math.isfinite(some.epsilon(DELTA)[0])
 
@@ -173,3 +173,51 @@ def test_too_few_witnesses_are_refused_beforehand():
     with pytest.raises(InputError, match='Expected "exchanged" witnesses alone'):
         RepeatedWitnesses({"exchanged": release(), "absent": release()}, coverage=0.5, failure=0.1)
     assert coverage.covered({}, 0.9, 0.01) == 0
+
+
+def sampled(strength="weak", planned=20):
+    """Samples of a Gaussian, four neighbours of which have other means, variances or both; one has none."""
+    mean, variance = np.zeros(2), np.ones(2)
+    means = np.array([[0.1, 0.0], [0.0, 0.0], [0.05, -0.1], [0.0, 0.0]])
+    variances = np.array([[1.0, 1.0], [1.1, 0.9], [0.9, 1.05], [np.nan, 1.0]])
+    costs = two_sided_cost(mean, variance, means, variances, ORDERS)
+    pairs = both_ways(mean, variance, means, variances)
+    return [RepeatedRelease(costs, ORDERS, planned=planned, strength=strength, pairs=p) for p in (pairs, None)]
+
+
+def test_samples_of_a_gaussian_by_the_law_of_their_loss():
+    """B16: the closed form where covariances are equal, below the best order's ε where not; the strong form stays."""
+    exact, orders = sampled()
+    for count in (1, 9, 10):
+        assert exact.epsilon(DELTA).shape == (4,)
+        for one in (exact, orders):
+            one.step(count)
+        truth = hockey_stick.gaussian_epsilon(DELTA, 0.1 * math.sqrt(exact.times))
+        assert truth <= exact.epsilon(DELTA)[0] <= truth * (1 + 1e-5)
+        assert (exact.epsilon(DELTA)[:3] < 0.95 * orders.epsilon(DELTA)[:3]).all()
+        assert np.isinf(exact.epsilon(DELTA)[3])
+        assert (exact.epsilon(1e-3)[:3] < exact.epsilon(DELTA)[:3]).all()
+    exact.epsilon(DELTA)[:] = 0  # what is remembered cannot be changed from outside
+    assert exact.epsilon(DELTA)[0] > 0
+    assert any("B16" in words for words in exact.guarantee(DELTA).assumptions)
+    assert not any("B16" in words for words in orders.guarantee(DELTA).assumptions)
+    strong, same = sampled("strong")
+    for one in (strong, same):
+        one.step(20)
+    np.testing.assert_array_equal(strong.epsilon(DELTA), same.epsilon(DELTA))
+    assert (strong.epsilon(DELTA)[:3] > exact.epsilon(DELTA)[:3]).all()
+
+
+def test_the_pairs_are_saved_and_read_back(tmp_path):
+    one, without = sampled()
+    for book in (one, without):
+        book.step(7)
+        states.write(tmp_path / "accountants.json", {"watched": book.state()})
+        again = RepeatedRelease.from_state(states.read(tmp_path / "accountants.json")["watched"])
+        np.testing.assert_array_equal(again.epsilon(DELTA), book.epsilon(DELTA))
+        assert again.guarantee(DELTA, 0) == book.guarantee(DELTA, 0)
+    with pytest.raises(InputError):
+        RepeatedRelease(one.costs[:2], ORDERS, planned=1, pairs=one.pairs)
+    for change in ({"pairs": {}}, {"pairs": {**one.state()["pairs"], "shrink": np.zeros(1)}}):
+        with pytest.raises(InputError):
+            RepeatedRelease.from_state({**one.state(), **change})

@@ -152,7 +152,7 @@ def test_sampled_batches_are_bounded_from_above_and_by_the_worst_case():
         bound = make.bounded(d, 1.0, 0.1, method, 1e-3)
         assert (bound >= plug_in).all()
         assert (bound <= make.worst(1.0, 0.1)).all()
-    with pytest.raises(InputError, match=r"Expected cap \(the clip norm\)"):
+    with pytest.raises(InputError, match=r"Expected cap to be given for sampled batches"):
         costing().bounded(d, 1.0, 0.1, "betting", 1e-3)
 
 

@@ -1,4 +1,4 @@
-"""Worst-case accountant: vectors I-2, I-9, I-11, I-12, H10, FIELD.md; oracles, invariants, state."""
+"""Worst-case accountant: vectors I-2, I-9, I-11, I-12, H10, the literature; oracles, invariants, state."""
 
 import itertools
 import json
@@ -18,7 +18,7 @@ from bayesdp.errors import InputError
 
 
 def accountant(engine, *runs, adjacency="add-remove", **options):
-    result = WorstCaseAccountant(engine, adjacency, **options)
+    result = WorstCaseAccountant(engine=engine, adjacency=adjacency, **options)
     for z, q, n in runs:
         result.step(noise_multiplier=z, sampling_rate=q, steps=n)
     return result
@@ -52,7 +52,7 @@ def test_i_9(row):
     assert accountant("rdp", run).epsilon(delta) == pytest.approx(renyi, abs=6e-9)
     assert accountant("pld", run).epsilon(delta) == pytest.approx(loss, abs=1.1e-6)
     costs = [accountant("moments", run).cost(one) for one in orders]
-    assert convert.best_order(costs, orders, delta=delta, conversion="tail") == rate + 1
+    assert convert.best_order(costs, orders, delta=delta, strength="strong") == rate + 1
     assert convert.best_order(costs, orders, delta=delta) == order
 
 
@@ -292,7 +292,7 @@ def test_orders_that_dp_accounting_gives_up_are_ours(caplog):
 
 
 def test_tally():
-    tally = WorstCaseAccountant("rdp", total_steps=10)
+    tally = WorstCaseAccountant(engine="rdp", total_steps=10)
     for _ in range(3):
         tally.step(noise_multiplier=1.0, sampling_rate=0.1)
     tally.step(noise_multiplier=2.0, sampling_rate=0.1, steps=4)
@@ -402,11 +402,11 @@ BAD = [
     (lambda a: a.delta(-1), "epsilon"),
     (lambda a: a.delta(math.inf), "epsilon"),
     (lambda a: a.cost(1), "order"),
-    (lambda a: WorstCaseAccountant("prv"), "engine"),
+    (lambda a: WorstCaseAccountant(engine="prv"), "engine"),
     (lambda a: WorstCaseAccountant(adjacency="hamming"), "adjacency"),
-    (lambda a: WorstCaseAccountant("rdp", orders=[1]), "orders"),
-    (lambda a: WorstCaseAccountant("moments", orders=[2.5]), "orders"),
-    (lambda a: WorstCaseAccountant("advanced", orders=[2]), "orders"),
+    (lambda a: WorstCaseAccountant(engine="rdp", orders=[1]), "orders"),
+    (lambda a: WorstCaseAccountant(engine="moments", orders=[2.5]), "orders"),
+    (lambda a: WorstCaseAccountant(engine="advanced", orders=[2]), "orders"),
     (lambda a: WorstCaseAccountant(total_steps=-1), "total_steps"),
 ]
 

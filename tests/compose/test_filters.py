@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bayesdp.compose.filters import GaussianFilter, RenyiFilter
+from bayesdp.compose.filters import GaussianFilter, RenyiBudgets, RenyiFilter
 from bayesdp.divergence.hockey_stick import gaussian_delta, gaussian_shift
 from bayesdp.errors import InputError
 
@@ -27,7 +27,7 @@ def test_admits_up_to_the_budget_and_drops_for_good():
     assert guard.spent.tolist() == [1.0, 1.0, 0.0]
 
 
-def test_gaussian_budget_of_the_specification():
+def test_gaussian_budget_of_the_vectors():
     """I-13: μ(1, 1e-5), and the budget on squared norms at noise 2."""
     mu = float(gaussian_shift(1.0, 1e-5))
     assert mu == pytest.approx(0.268051123211294, rel=1e-11)
@@ -147,3 +147,41 @@ def test_refused_calls_change_nothing():
 def test_bad_input(call, word):
     with pytest.raises(InputError, match=word):
         call()
+
+
+def test_limits_of_their_own_at_orders_of_their_own():
+    chosen = RenyiBudgets([2.0, 3.0], [[1.0, math.inf], [math.inf, 0.5], [1.0, 0.25], [0.0, math.inf]])
+    # Divergences: the costs at order 2, half of them at order 3.
+    assert chosen.admit([[0.6, 9.0], [9.0, 0.6], [0.6, 0.4], [0.1, 0.1]]).tolist() == [True, True, True, False]
+    assert chosen.admit([[0.4, 9.0], [9.0, 0.4], [0.1, 0.2], [0.0, 0.0]]).tolist() == [True, True, False, False]
+    assert chosen.admit([[0.1, 0.0], [0.0, 0.1], [0.0, 0.0], [0.0, 0.0]]).tolist() == [False, False, False, False]
+    assert (chosen.spent <= chosen.budgets).all()
+    again = RenyiBudgets.restore(chosen.state())
+    assert np.array_equal(again.spent, chosen.spent)
+    assert np.array_equal(again.active, chosen.active)
+    with pytest.raises(InputError, match="at most the budget"):
+        RenyiBudgets.restore(chosen.state() | {"spent": chosen.spent + 2})
+    same = RenyiFilter(1, 3.0, 0.5)
+    one = RenyiBudgets([3.0], [[0.5]])
+    for cost in (0.3, 0.5, 0.2, 0.1):
+        assert same.admit([cost]).tolist() == one.admit([[cost]]).tolist()
+        assert np.array_equal(same.spent, one.spent[:, 0])
+
+
+def test_gaussian_budgets_of_their_own():
+    chosen = GaussianFilter(3, np.array([1.0, 2.0, 0.0]))
+    assert chosen.admit([1.0, 1.0, 0.1]).tolist() == [True, True, False]
+    assert chosen.admit([0.1, 1.5, 0.0]).tolist() == [False, True, False]
+    again = GaussianFilter.restore(chosen.state())
+    assert np.array_equal(again.active, chosen.active)
+
+
+@pytest.mark.parametrize(
+    ("orders", "budgets"),
+    [([3.0, 2.0], [[1.0, 1.0]]), ([2.0], [1.0]), ([2.0], [[math.inf]]), ([1.0], [[1.0]]), ([2.0], [[-1.0]])],
+)
+def test_bad_limits(orders, budgets):
+    with pytest.raises(InputError):
+        RenyiBudgets(orders, budgets)
+    with pytest.raises(InputError):
+        RenyiBudgets([2.0], [[1.0]]).admit([[1.0, 2.0]])

@@ -21,9 +21,9 @@ def small(n=50, **changes):
     return data.Dataset(**(fields | changes))
 
 
-def test_split_takes_audit_records_out_and_loses_none():
+def test_split_takes_holdout_records_out_and_loses_none():
     whole = small()
-    rest, (x, y) = whole.split(audit=20, seed=3)
+    rest, (x, y) = whole.split(holdout=20, seed=3)
     assert rest.x.shape == (30, 2)
     assert x.shape == (20, 2)
     assert y.shape == (20,)
@@ -50,13 +50,32 @@ def test_split_is_random_and_repeatable():
     assert times.max() < 75
 
 
+def test_coins_set_records_apart_one_by_one():
+    whole = small(1000)
+    rest, (x, y) = whole.set_apart(0.2, draw=7)
+    assert len(rest.x) + len(x) == 1000
+    assert 140 < len(x) < 260
+    for features, labels in ((rest.x, rest.y), (x, y)):
+        assert np.array_equal(labels, (features[:, 0] / 2).astype(int) % 2)
+    assert np.array_equal(rest.places[: len(rest.x)], rest.x[:, 0] / 2)
+    # A record's side is its own: with some of the others gone it is where it was.
+    fewer = whole.subset(300, 0)
+    _, (some, _) = fewer.set_apart(0.2, draw=7)
+    assert {*some[:, 0]} == {*x[:, 0]} & {*fewer.x[:, 0]}
+    assert not np.array_equal(whole.set_apart(0.2)[1][0], whole.set_apart(0.2)[1][0])
+    with pytest.raises(InputError, match="share to leave some of the 50 training records"):
+        small(50).set_apart(0.999999)
+    with pytest.raises(InputError, match="share"):
+        small(50).set_apart(1)
+
+
 def test_places_stay_with_their_records():
     """Where a record stands in its source is known whatever was split off since."""
-    rest, _ = small().split(audit=20, seed=3)
+    rest, _ = small().split(holdout=20, seed=3)
     assert np.array_equal(rest.places[:30], rest.x[:, 0] / 2)
     assert rest.places[30:].tolist() == [50, 51, 52]
     shuffled = small(places=np.arange(53)[::-1])
-    fewer = shuffled.subset(12, 0).split(audit=2, seed=0)[0]
+    fewer = shuffled.subset(12, 0).split(holdout=2, seed=0)[0]
     assert np.array_equal(fewer.places[:10], 52 - fewer.x[:, 0] / 2)
     with pytest.raises(InputError, match="places with one number for each record"):
         small(places=np.arange(50))
@@ -65,7 +84,7 @@ def test_places_stay_with_their_records():
 def test_own_files_know_their_places(tmp_path):
     lines = [f"{row},{'yes' if row % 3 else 'no'}" for row in range(40)]
     (tmp_path / "own.csv").write_text("\n".join(["row,odd", *lines]))
-    loaded = data.load(tmp_path / "own.csv", target="odd", scale="none")
+    loaded = data.load(tmp_path / "own.csv", target="odd", scale="none", keep=["row"])
     assert np.array_equal(np.concatenate([loaded.x, loaded.x_test])[:, 0], loaded.places)
 
 
@@ -96,10 +115,10 @@ def test_arrays_are_read_only_and_the_given_ones_are_not_touched():
         frozen.name = "other"
 
 
-@pytest.mark.parametrize("audit", [0, -1, 50, 51, 1.5, "many", True])
-def test_split_refuses(audit):
-    with pytest.raises(InputError, match=r"audit.*There are 50 training records"):
-        small().split(audit, seed=0)
+@pytest.mark.parametrize("holdout", [0, -1, 50, 51, 1.5, "many", True])
+def test_split_refuses(holdout):
+    with pytest.raises(InputError, match=r"holdout.*There are 50 training records"):
+        small().split(holdout, seed=0)
 
 
 @pytest.mark.parametrize("call", [lambda d: d.subset(51, 0), lambda d: d.subset(0, 0), lambda d: d.subset(5, -1)])

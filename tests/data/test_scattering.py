@@ -1,4 +1,4 @@
-"""Scattering features (SPEC H13) against the formulas written out: convolutions as sums over pixels, no Fourier."""
+"""Scattering features (H13) against the formulas written out: convolutions as sums over pixels, no Fourier."""
 
 import dataclasses
 import json
@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import bayesdp.data as data
-from bayesdp.data.recipe import ImageRecipe
-from bayesdp.data.scattering import CHANNELS, NORM, scattering, shape_of
+from bayesdp.data.features.image_recipe import ImageRecipe
+from bayesdp.data.scattering import CHANNELS, COLOUR_CHANNELS, NORM, scattering, shape_of
 from bayesdp.errors import InputError
 
 RNG = np.random.default_rng(11)
@@ -39,12 +39,12 @@ def morlet(scale, angle):
 PHI = kernel(lambda row, column: np.exp(-(row**2 + column**2) / (2 * 1.6**2)) / (2 * np.pi * 1.6**2))
 
 
+ROW, COLUMN = np.mgrid[0:PADDED, 0:PADDED].reshape(2, -1)
+APART = (ROW[:, None] - ROW) % PADDED, (COLUMN[:, None] - COLUMN) % PADDED
+
+
 def convolved(image, table):
-    result = np.zeros((PADDED, PADDED), complex)
-    for row in range(PADDED):
-        for column in range(PADDED):
-            result += image[row, column] * np.roll(table, (row, column), (0, 1))
-    return result
+    return (table[APART] @ image.ravel()).reshape(PADDED, PADDED)
 
 
 def written_out(image):
@@ -109,17 +109,47 @@ def test_length_and_brightness(images):
     assert np.allclose(scattering(2 * images), features, atol=0.03)  # how bright an image is matters little
 
 
-def test_colours_go_by_themselves(images):
-    three = np.concatenate([images[:2], images[2:4], images[4:6]], axis=3)
-    features = scattering(three)
-    assert features.shape == (2, 4, 4, 3 * CHANNELS) == (2, *shape_of((SIDE, SIDE, 3)))
-    alone = [scattering(images[i : i + 2]) for i in (0, 2, 4)]
-    assert np.allclose(features, np.concatenate(alone, axis=3) / np.sqrt(3), atol=1e-6)
+def test_other_channels_go_by_themselves(images):
+    two = np.concatenate([images[:2], images[2:4]], axis=3)
+    features = scattering(two)
+    assert features.shape == (2, 4, 4, 2 * CHANNELS) == (2, *shape_of((SIDE, SIDE, 2)))
+    alone = [scattering(images[i : i + 2]) for i in (0, 2)]
+    assert np.allclose(features, np.concatenate(alone, axis=3) / np.sqrt(2), atol=1e-6)
+
+
+def test_a_grey_picture_has_no_colour_and_one_that_is_its_own_mirror_image_stays(images):
+    same = (images + images[:, :, ::-1]) / 2
+    features = scattering(np.repeat(same, 3, axis=3))
+    assert features.shape == (8, 4, 4, COLOUR_CHANNELS) == (8, *shape_of((SIDE, SIDE, 3)))
+    assert np.abs(features[..., CHANNELS:]).max() < 1e-3
+    # Up to which of every two pixels the coarse layer is taken at.
+    grey = scattering(same) * np.sqrt(CHANNELS / COLOUR_CHANNELS)
+    apart = np.linalg.norm((features[..., :CHANNELS] - grey).reshape(8, -1), axis=1)
+    assert apart.max() < 0.1 * NORM
+
+
+def test_a_photograph_and_its_mirror_image_are_nearly_the_same():
+    photographs = np.repeat(np.repeat(RNG.uniform(size=(6, 4, 4, 3)).astype(np.float32), 3, 1), 3, 2)
+
+    def apart(images):
+        one, other = scattering(images), scattering(images[:, :, ::-1])
+        return np.linalg.norm((one - other).reshape(6, -1), axis=1)
+
+    assert (apart(photographs) < 0.6 * apart(photographs[..., :1])).all()
+
+
+def test_colours_are_told_apart_and_no_length_is_above_the_norm():
+    red, blue = np.zeros((2, SIDE, SIDE, 3), np.float32)
+    red[..., 0], blue[..., 2] = 0.8, 0.8
+    one, other = scattering(np.stack([red, blue])).reshape(2, -1)
+    assert one @ other < 0
+    many = RNG.uniform(size=(40, SIDE, SIDE, 3)).astype(np.float32)
+    assert np.linalg.norm(scattering(many).reshape(40, -1), axis=1).max() <= NORM * (1 + 1e-5)
 
 
 @pytest.mark.parametrize(
     ("image", "expected"),
-    [((28, 28, 1), (8, 8, 81)), ((32, 32, 3), (8, 8, 243)), ((8, 8, 1), (2, 2, 81)), ((28, 20, 1), (8, 6, 81))],
+    [((28, 28, 1), (8, 8, 81)), ((32, 32, 3), (8, 8, 115)), ((8, 8, 1), (2, 2, 81)), ((28, 20, 1), (8, 6, 81))],
 )
 def test_shapes(image, expected):
     assert shape_of(image) == expected
@@ -143,7 +173,7 @@ def test_own_images(tmp_path):
     x = RNG.integers(0, 256, (40, 12, 12), dtype=np.uint8)
     np.savez(tmp_path / "own.npz", x=x, y=np.arange(40) % 2)
     own = data.load(tmp_path / "own.npz", features="scattering")
-    assert own.x.shape == (32, 4, 4, 81)
+    assert own.x.shape == (len(own.y), 4, 4, 81)
     assert np.allclose(own.x[0], scattering(x[own.places[:1], :, :, None].astype(np.float32) / 255)[0])
 
 

@@ -1,4 +1,4 @@
-"""Any update rule: SPEC H1, E10; vectors I-7, I-7b; M8, M9."""
+"""Any update rule: H1, E10; vectors I-7, I-7b; M8, M9."""
 
 from itertools import combinations, product
 

@@ -1,4 +1,4 @@
-"""Two Gaussians: SPEC B2, B3; vectors I-6; M2."""
+"""Two Gaussians: B2, B3; vectors I-6; M2."""
 
 import mpmath as mp
 import numpy as np

@@ -1,4 +1,4 @@
-"""Hockey sticks: SPEC B8, B9, H7; vectors I-10, I-11, I-13; ERR 14 and 14b; M4."""
+"""Hockey sticks: B8, B9, H7; vectors I-10, I-11, I-13; ERR 14 and 14b; M4."""
 
 import mpmath as mp
 import numpy as np

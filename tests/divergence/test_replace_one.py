@@ -1,4 +1,4 @@
-"""Replace-one pairs: SPEC B14, H10, ERR 9; vectors I-12."""
+"""Replace-one pairs: B14, H10, ERR 9; vectors I-12."""
 
 import mpmath as mp
 import numpy as np

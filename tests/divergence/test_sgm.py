@@ -1,4 +1,4 @@
-"""The subsampled Gaussian against closed forms, 50-digit arithmetic, the published series and SPEC's numbers."""
+"""The subsampled Gaussian against closed forms, 50-digit arithmetic, the published series and test vectors."""
 
 import math
 
@@ -51,7 +51,7 @@ def exact_integral(power, rate, shift):
 
 
 def series(order, rate, z):
-    """SPEC B5, the published series for fractional orders, in 60 digits."""
+    """B5, the published series for fractional orders, in 60 digits."""
     with mp.workdps(60):
         a, q, z = mp.mpf(order), mp.mpf(rate), mp.mpf(z)
         z0 = z**2 * mp.log(1 / q - 1) + mp.mpf(1) / 2
@@ -153,7 +153,7 @@ def test_whole_orders_agree_with_dp_accounting(rate, z, order):
 
 
 def test_fractional_orders_do_not_share_dp_accountings_truncation():
-    """dp-accounting 0.6 stops its series early near order 1: SPEC I-8's exact value is below its answer."""
+    """dp-accounting 0.6 stops its series early near order 1: I-8's exact value is below its answer."""
     theirs = public._compute_rdp_poisson_subsampled_gaussian(0.01, 1.0, [1.25])[0]
     assert cost(1.0, 1.25, 0.01) / 0.25 < 0.95 * theirs
 

@@ -1,4 +1,4 @@
-"""Poisson sampling of any pair: SPEC B7; I-6's sampled vectors; M3; Laplace and exponential families."""
+"""Poisson sampling of any pair: B7; I-6's sampled vectors; M3; Laplace and exponential families."""
 
 from itertools import pairwise
 

@@ -17,7 +17,7 @@ ORDERS = np.array([1.05, 1.25, 1.5, 2, 2.5, 3, 5, 8, 17, 64, 256, 1024])
 @pytest.mark.parametrize("rate", [1e-5, 0.01, 0.3, 0.97])
 def test_lookup_is_above_exact_and_within_a_millionth(rate):
     rng = np.random.default_rng(7)
-    squared = np.concatenate([10 ** rng.uniform(-12, 1.2, 1500), [1e-30, 4.0, 16.0]])
+    squared = np.concatenate([10 ** rng.uniform(-12, 1.2, 300), [1e-30, 4.0, 16.0]])
     table, exact = (
         CostTable(ORDERS, sampling_rate=rate),
         sgm.cost(np.sqrt(squared), ORDERS, sampling_rate=rate),

@@ -1,4 +1,4 @@
-"""Every erratum of SPEC Part G: the printed formula errs as its verdict says, ours does not, and the page is fresh."""
+"""Every erratum of the papers: the printed formula errs as its verdict says, ours does not, and the page is fresh."""
 
 import dataclasses
 import math
@@ -45,8 +45,8 @@ def test_printed_errs_and_ours_holds(errata, number):
     assert len(dict(e.more)) == len(e.more)
 
 
-# What SPEC prints (Parts G and I): erratum, field or label, value, absolute error of its last digit.
-SPEC = [
+# Known beforehand (reference, part I): erratum, field or label, value, absolute error of its last digit.
+VECTORS = [
     ("1", "printed", 62.0114506958278, 1e-12),
     ("1", "truth", 99.3068528194401, 1e-12),
     ("1", "one person in 1000 costs 1, the others 0: printed", 0.17, 5e-3),
@@ -145,15 +145,15 @@ SPEC = [
 ]
 
 
-@pytest.mark.parametrize(("number", "name", "value", "error"), SPEC)
-def test_numbers_that_the_specification_prints(errata, number, name, value, error):
+@pytest.mark.parametrize(("number", "name", "value", "error"), VECTORS)
+def test_numbers_that_were_known_beforehand(errata, number, name, value, error):
     e = errata[number]
     got = getattr(e, name) if name in ("printed", "truth", "ours") else dict(e.more)[name]
     assert abs(got - value) <= error
 
 
-def test_ours_is_below_what_the_specification_found_on_a_shorter_list_of_orders(errata):
-    """SPEC's ε came from whole or usual orders; a longer search may only lower them."""
+def test_ours_is_below_what_a_shorter_list_of_orders_gives(errata):
+    """The first ε came from whole or usual orders; a longer search may only lower them."""
     assert dict(errata["13"].more)["ε of the exact pair, Rényi"] == pytest.approx(2.66043, abs=2e-3)
     assert dict(errata["13"].more)["ε of the exact pair, Rényi"] <= 2.66043
     z = dict(errata["25"].more)["z with 2η/N"]
@@ -165,7 +165,7 @@ def test_ours_is_below_what_the_specification_found_on_a_shorter_list_of_orders(
 
 
 def test_batch_that_erratum_29_needs(errata):
-    """Noise multiplier z = τ/(L sqrt(ηN)) is 1 at τ = 1229.2; at SPEC's 1225 it is just below 1."""
+    """Noise multiplier z = τ/(L sqrt(ηN)) is 1 at τ = 1229.2; at 1225, the first estimate, it is just below 1."""
     batch = dict(errata["29"].more)["batch with z = 1"]
     assert batch / (5 * math.sqrt(0.1 * 604388)) == pytest.approx(1)
     assert 1225 < batch < 1230
@@ -272,7 +272,7 @@ def test_page_is_fresh():
 def test_page_names_every_erratum():
     text = page.render()
     for number in NUMBERS:
-        assert text.count(f'id="erratum-{number}"') == 1
+        assert text.count(f'id="err-{number}"') == 1
     assert text.count("*Example.*") == len(ERRATA)
 
 

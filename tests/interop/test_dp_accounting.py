@@ -18,7 +18,11 @@ class TestContract(privacy_accountant_test.PrivacyAccountantTest):
     """dp-accounting's contract, for every engine and adjacency."""
 
     def _make_test_accountants(self):
-        return [Adapter(WorstCaseAccountant(engine, adjacency)) for engine in ENGINES for adjacency in ADJACENCIES]
+        return [
+            Adapter(WorstCaseAccountant(engine=engine, adjacency=adjacency))
+            for engine in ENGINES
+            for adjacency in ADJACENCIES
+        ]
 
 
 def sampled(z, q):
@@ -40,7 +44,7 @@ def test_agrees_with_pld(relation):
         NeighboringRelation.ADD_OR_REMOVE_ONE if relation == "add-remove" else NeighboringRelation.REPLACE_ONE
     )
     theirs.compose(EVENT, 2)
-    ours = Adapter(WorstCaseAccountant("pld", relation)).compose(EVENT, 2)
+    ours = Adapter(WorstCaseAccountant(engine="pld", adjacency=relation)).compose(EVENT, 2)
     assert ours.neighboring_relation == theirs.neighboring_relation
     assert ours.accountant.steps == 2 * 302
     assert ours.get_epsilon(1e-5) == pytest.approx(theirs.get_epsilon(1e-5), rel=1e-6)
@@ -49,7 +53,7 @@ def test_agrees_with_pld(relation):
 
 
 def test_agrees_with_rdp():
-    theirs, ours = RdpAccountant().compose(EVENT), Adapter(WorstCaseAccountant("rdp")).compose(EVENT)
+    theirs, ours = RdpAccountant().compose(EVENT), Adapter(WorstCaseAccountant(engine="rdp")).compose(EVENT)
     assert ours.get_epsilon(1e-6) == pytest.approx(theirs.get_epsilon(1e-6), rel=1e-9)
     assert ours.get_delta(2.0) == pytest.approx(theirs.get_delta(2.0), rel=1e-9)
 

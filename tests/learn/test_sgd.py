@@ -12,7 +12,7 @@ import pytest
 import bayesdp as bd
 from bayesdp.errors import InputError
 from bayesdp.learn import SGD
-from bayesdp.learn.schedule import factors
+from bayesdp.learn.loop.schedule import factors
 
 
 def leaves_equal(one, other):
@@ -20,10 +20,10 @@ def leaves_equal(one, other):
 
 
 def test_it_learns_and_keeps_three_tallies(digits, plan):
-    run = plan.fit(digits.loss, digits.params, digits.data, audit=digits.audit, members=300, seed=0)
+    run = plan.fit(digits.loss, digits.params, digits.data, holdout=digits.holdout, members=300, seed=0)
     assert digits.accuracy(run.params) > 0.7
     assert [g.notion for g in run.guarantees] == ["dp", "bdp", "per-instance"]
-    expected = bd.WorstCaseAccountant("rdp")
+    expected = bd.WorstCaseAccountant(engine="rdp")
     expected.step(noise_multiplier=2.0, sampling_rate=0.1, steps=60)
     assert run.guarantees[0].epsilon == expected.epsilon(1e-5)
     assert run.guarantees[1].orientation == "both"
@@ -32,13 +32,20 @@ def test_it_learns_and_keeps_three_tallies(digits, plan):
     assert float(run.curve().at(0.5)) <= run.guarantees[1].epsilon
 
 
-def test_looks_never_show_more_than_the_whole_plan_costs(digits, plan):
+def test_snapshots_never_show_more_than_the_whole_plan_costs(digits, plan):
     exact = dataclasses.replace(plan, engine="pld").calibrate(epsilon=2.0)
-    run = exact.fit(digits.loss, digits.params, digits.data, audit=digits.audit, members=300, seed=0)
-    shown = [look.dp for look in run.looks]
+    run = exact.fit(digits.loss, digits.params, digits.data, holdout=digits.holdout, members=300, seed=0)
+    shown = [snapshot.dp for snapshot in run.snapshots]
     assert shown == sorted(shown)
     assert shown[-1] == run.guarantees[0].epsilon
-    assert run.looks[-1].bdp == run.guarantees[1].epsilon
+    assert run.snapshots[-1].bdp == run.guarantees[1].epsilon
+
+
+def test_noise_for_a_risk(plan):
+    kept = dataclasses.replace(plan, engine="pld").calibrate(attacker=0.6)
+    accountant = bd.WorstCaseAccountant()
+    accountant.step(noise_multiplier=kept.noise_multiplier, sampling_rate=0.1, steps=60)
+    assert 0.5999 < accountant.attacker().right <= 0.6
 
 
 def test_without_noise_or_clipping_it_is_plain_sgd(digits):
@@ -58,9 +65,9 @@ def test_without_noise_or_clipping_it_is_plain_sgd(digits):
 
 
 def test_any_loss_gives_the_numbers_of_the_fast_path(digits, plan):
-    fast = plan.fit(digits.loss, digits.params, digits.data, audit=digits.audit, members=300, seed=3)
+    fast = plan.fit(digits.loss, digits.params, digits.data, holdout=digits.holdout, members=300, seed=3)
     plain = plan.fit(
-        lambda p, e: digits.loss(p, e), digits.params, digits.data, audit=digits.audit, members=300, seed=3
+        lambda p, e: digits.loss(p, e), digits.params, digits.data, holdout=digits.holdout, members=300, seed=3
     )
     for one, other in zip(jax.tree.leaves(fast.params), jax.tree.leaves(plain.params), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-4)
@@ -77,7 +84,7 @@ def test_witnesses_are_charged_their_own_norms(digits):
         return jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(gradient)))
 
     norms = np.minimum(np.asarray(jax.vmap(norm)(*(a[:5] for a in digits.data)), dtype=np.float64), 0.5)
-    by_hand = bd.InstanceAccountant(5, orders=run.instance.orders, weights=run.instance.weights, cap=1.0)
+    by_hand = bd.InstanceAccountant(records=5, orders=run.instance.orders, weights=run.instance.weights, cap=1.0)
     by_hand.step(np.minimum(norms / 0.5 * (1 + 1e-5), 1.0), noise_std=1.5, sampling_rate=0.2)
     np.testing.assert_allclose(run.instance.epsilon(1e-5), by_hand.epsilon(1e-5), rtol=1e-4)
 
@@ -96,26 +103,26 @@ class Interruption(Exception):
     pass
 
 
-@pytest.mark.parametrize("look", [1, 2])
-def test_resuming_gives_what_was_interrupted(digits, plan, tmp_path, look):
-    given = {"audit": digits.audit, "members": 300, "seed": 1}
+@pytest.mark.parametrize("snapshot", [1, 2])
+def test_resuming_gives_what_was_interrupted(digits, plan, tmp_path, snapshot):
+    given = {"holdout": digits.holdout, "members": 300, "seed": 1}
     whole = plan.fit(digits.loss, digits.params, digits.data, **given)
     seen = []
 
     def stop(run):
         seen.append(run.steps)
-        if len(seen) == look:
+        if len(seen) == snapshot:
             raise Interruption
 
     with pytest.raises(Interruption):
         plan.fit(digits.loss, digits.params, digits.data, **given, folder=tmp_path, progress=stop)
     assert (tmp_path / "checkpoint.npz").stat().st_mode & 0o077 == 0
-    resumed = plan.resume(tmp_path, digits.loss, digits.params, digits.data, audit=digits.audit)
+    resumed = plan.resume(tmp_path, digits.loss, digits.params, digits.data, holdout=digits.holdout)
     assert leaves_equal(whole.params, resumed.params)
     assert whole.guarantees == resumed.guarantees
-    assert whole.looks == resumed.looks
+    assert whole.snapshots == resumed.snapshots
     with pytest.raises(InputError, match="finished"):
-        plan.resume(tmp_path, digits.loss, digits.params, digits.data, audit=digits.audit)
+        plan.resume(tmp_path, digits.loss, digits.params, digits.data, holdout=digits.holdout)
 
 
 def test_resuming_refuses_another_plan_and_other_data(digits, plan, tmp_path):
@@ -137,7 +144,7 @@ def test_resuming_refuses_another_plan_and_other_data(digits, plan, tmp_path):
 def test_calibration_does_not_overshoot_with_a_schedule():
     plan = SGD(sampling_rate=0.05, steps=100, optimizer=optax.sgd(0.1), noise_schedule="typical", engine="rdp")
     plan = plan.calibrate(epsilon=2.0)
-    accountant = bd.WorstCaseAccountant("rdp")
+    accountant = bd.WorstCaseAccountant(engine="rdp")
     for z, count in zip(*np.unique(plan.noise, return_counts=True), strict=True):
         accountant.step(noise_multiplier=float(z), sampling_rate=0.05, steps=int(count))
     assert 1.9 < accountant.epsilon(1e-5) <= 2.0
@@ -150,14 +157,14 @@ def test_a_budget_stops_the_run_before_it_is_passed(digits, plan):
     run = short.fit(digits.loss, digits.params, digits.data, members=0, seed=0)
     assert 0 < run.steps < 60
     assert run.guarantees[0].epsilon <= 0.8 * everything
-    more = bd.WorstCaseAccountant("rdp")
+    more = bd.WorstCaseAccountant(engine="rdp")
     more.step(noise_multiplier=2.0, sampling_rate=0.1, steps=run.steps + 1)
     assert more.epsilon(1e-5) > 0.8 * everything
 
 
 def test_without_clipping_dp_is_infinite_and_the_others_are_tallied(digits):
     plan = SGD(clip_norm=None, noise_std=5.0, sampling_rate=0.1, steps=10, optimizer=optax.sgd(0.5), engine="rdp")
-    run = plan.fit(digits.loss, digits.params, digits.data, audit=digits.audit, members=200, seed=0)
+    run = plan.fit(digits.loss, digits.params, digits.data, holdout=digits.holdout, members=200, seed=0)
     by_notion = {g.notion: g.epsilon for g in run.guarantees}
     assert math.isinf(by_notion["dp"])
     assert 0 < by_notion["bdp"] < math.inf
@@ -166,7 +173,7 @@ def test_without_clipping_dp_is_infinite_and_the_others_are_tallied(digits):
 
 def test_clip_schedule_changes_noise_and_distances_together(digits, plan):
     scheduled = dataclasses.replace(plan, clip_schedule=((0.5, 1.0), (0.5, 0.5)))
-    run = scheduled.fit(digits.loss, digits.params, digits.data, audit=digits.audit, members=300, seed=0)
+    run = scheduled.fit(digits.loss, digits.params, digits.data, holdout=digits.holdout, members=300, seed=0)
     assert (
         run.guarantees[0].epsilon
         == plan.fit(digits.loss, digits.params, digits.data, members=0, seed=0).guarantees[0].epsilon
@@ -175,7 +182,7 @@ def test_clip_schedule_changes_noise_and_distances_together(digits, plan):
 
 
 def test_saving_writes_the_folder_that_design_names(digits, plan, tmp_path):
-    run = plan.fit(digits.loss, digits.params, digits.data, audit=digits.audit, members=300, seed=0)
+    run = plan.fit(digits.loss, digits.params, digits.data, holdout=digits.holdout, members=300, seed=0)
     run.save(tmp_path / "run")
     names = {p.name for p in (tmp_path / "run").iterdir()}
     assert {"plan.json", "params.npz", "accountants.json", "report.json", "report.html"} <= names
@@ -184,7 +191,7 @@ def test_saving_writes_the_folder_that_design_names(digits, plan, tmp_path):
 def test_the_report_shows_every_witness_and_what_it_was_told(digits, plan):
     watch = tuple(part[:3] for part in digits.data)
     run = plan.fit(
-        digits.loss, digits.params, digits.data, audit=digits.audit, members=300, watch=watch, seed=0,
+        digits.loss, digits.params, digits.data, holdout=digits.holdout, members=300, watch=watch, seed=0,
         evaluate=lambda params: {"test accuracy": digits.accuracy(params)},
     )  # fmt: skip
     correct = np.arange(703) % 2 == 0
@@ -192,7 +199,7 @@ def test_the_report_shows_every_witness_and_what_it_was_told(digits, plan):
     assert report.records.correct == tuple(correct)
     assert report.records.epsilon == tuple(run.losses())
     assert max(report.records.epsilon[-3:]) == run.guarantees[2].epsilon
-    outside = run.tallies.alike.witnesses["absent"].epsilon_and_limit(1e-5, limit=run.tallies.limit())[0]
+    outside = run.tallies.population.witnesses["absent"].epsilon_and_dp(1e-5, dp=run.tallies.plan_dp())[0]
     assert report.records.epsilon[:400] == tuple(outside)
     assert (report.settings.optimizer, report.progress.data) == ("SGD", "other digits")
     assert report.settings.other["witnesses outside of the data"] == 400
@@ -234,4 +241,10 @@ def test_bad_fits_are_named(digits, plan):
     with pytest.raises(InputError, match="same number of records"):
         plan.fit(digits.loss, digits.params, (digits.data[0], digits.data[1][:-1]))
     with pytest.raises(InputError, match=r"same (form|shape)"):
-        plan.fit(digits.loss, digits.params, digits.data, audit=(digits.audit[0][:, :3], digits.audit[1]))
+        plan.fit(digits.loss, digits.params, digits.data, holdout=(digits.holdout[0][:, :3], digits.holdout[1]))
+    for tiny in (1e-13, 1e-30):
+        with pytest.raises(InputError, match="sampling_rate"):
+            dataclasses.replace(plan, sampling_rate=tiny).fit(digits.loss, digits.params, digits.data)
+    half = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.bfloat16), digits.params)
+    with pytest.raises(InputError, match="params"):
+        plan.fit(digits.loss, half, digits.data)

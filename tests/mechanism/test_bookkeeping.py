@@ -178,3 +178,90 @@ def test_a_bad_block_is_refused():
     loss, params, examples, mask = problem("dense")
     with pytest.raises(InputError, match="block"):
         BookKeeping(loss, 0).clip_sum(params, examples, mask, 1.0)
+
+
+def size(tree):
+    """The length of a tree in float64."""
+    return np.sqrt(sum(np.sum(np.square(np.asarray(leaf, np.float64))) for leaf in jax.tree.leaves(tree)))
+
+
+PATCHES = Sequential((Conv2D(64, 4, 4, "VALID"), AvgPool(2), Flatten(), Dense(10)))
+
+
+def patches_that_cancel(pixels, count, seed=0):
+    """8 x 8 x 3 images whose four 4 x 4 patches are ± one patch, to 1e-4: nearly nothing is left of their gradients."""
+    rng = np.random.default_rng(seed)
+    sign = np.ones((8, 8, 1))
+    sign[:4, :4] = sign[4:, 4:] = -1
+    one = np.tile(rng.standard_normal((count, 4, 4, 3)), (1, 2, 2, 1))
+    return (pixels * (sign * one + 1e-4 * rng.standard_normal((count, 8, 8, 3)))).astype(np.float32)
+
+
+def sums_of_one(loss, params, rule):
+    """Records (n, …) to the sums of each alone, stacked, and their norms."""
+
+    def one(x, y):
+        return BookKeeping(loss).clip_sum(params, (x[None], y[None]), jnp.ones(1, bool), rule)
+
+    return jax.jit(lambda x, y: jax.lax.map(lambda record: one(*record), (x, y)))
+
+
+@pytest.mark.parametrize("pixels", [1.0, 255.0, 1e3, 1e4, 1e8])
+def test_patches_that_cancel_move_the_sum_by_no_more_than_the_clip_norm(pixels):
+    loss = ModelLoss(PATCHES, cross_entropy)
+    params = PATCHES.init(jax.random.key(1), (8, 8, 3))
+    x, y = jnp.asarray(patches_that_cancel(pixels, 40)), jnp.ones(40, int)
+    for norm in (0.5, 0.01):  # by the Gram matrices: not a number at 0.5 and pixels 1; 440 C at 0.01 and pixels 1e4
+        per_layer = tuple({"bias": norm, "kernel": norm} for _ in params)
+        totals, norms = sums_of_one(loss, params, per_layer)(x, y)
+        for record in range(40):
+            parts = [size(leaf[record]) for leaf in jax.tree.leaves(totals)]
+            assert max(parts) <= norm
+            assert np.linalg.norm(parts) <= norms.clipped[record]
+    totals, norms = sums_of_one(loss, params, 0.01)(x, y)
+    for record in range(40):  # 1.2 C at pixels 1e3
+        assert size(jax.tree.map(lambda leaf, record=record: leaf[record], totals)) <= 0.01
+    assert np.isfinite(norms.raw).all()
+    assert (np.asarray(norms.clipped) <= np.float32(0.01)).all()
+
+
+@pytest.mark.parametrize(("inputs", "outputs"), [(1e-21, 1e18), (1e-25, 1e22), (1e22, 1e-25), (1e30, 1e-30)])
+def test_factors_that_underflow_when_squared_are_clipped_all_the_same(inputs, outputs):
+    model = Sequential((Dense(3),))
+    loss = ModelLoss(model, lambda out, y: outputs * jnp.sum(out * jnp.asarray([1.0, -2.0, 1.0])))
+    params = model.init(jax.random.key(0), (5,))
+    x = jnp.asarray(inputs * np.linspace(1, 3, 5), jnp.float32)[None]
+    exact = np.linalg.norm(np.asarray(x, np.float64)) * outputs * np.sqrt(6)
+    parts = ({"bias": 1e30, "kernel": 1e-6},)
+    total, norms = BookKeeping(loss).clip_sum(params, (x, jnp.zeros(1)), jnp.ones(1, bool), parts)
+    finite = outputs <= 1e18
+    # A bias longer than 2^63 counts as not finite, and the record adds nothing.
+    assert size(total[0]["kernel"]) <= 1e-6
+    assert size(total[0]["kernel"]) == (pytest.approx(1e-6, rel=1e-5) if finite else 0)
+    assert norms.raw[0] >= exact * (1 - 1e-7)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_norms_are_upper_bounds_at_every_scale(name):
+    loss, params, (x, y), _ = problem(name)
+    subset = random_subset(jax.random.key(5), params, 0.3)
+
+    @jax.jit
+    def alone(scale):
+        """Each record's sum without clipping, where nobody else is there: its gradient as it was computed."""
+        scaled = ModelLoss(loss.model, lambda out, y: scale * jnp.sum(out * (1 + jnp.arange(4.0))))
+        cases = [(BookKeeping(scaled, RECORDS), None), (BookKeeping(scaled, RECORDS), subset)]
+        cases += [(PerExample(scaled, "vmap"), None)] if name == "lenet" else []
+        return [
+            jax.lax.map(
+                lambda here, case=case: case[0].clip_sum(params, (x, y), here, None, case[1]), jnp.eye(RECORDS) > 0
+            )
+            for case in cases
+        ]
+
+    for scale in (1e-30, 1e-22, 1e-10, 1.0, 1e10, 1e15):
+        for totals, norms in alone(np.float32(scale)):
+            leaves = [np.asarray(leaf, np.float64).reshape(RECORDS, -1) for leaf in jax.tree.leaves(totals)]
+            exact, said = np.linalg.norm(np.concatenate(leaves, axis=1), axis=1), np.diag(norms.raw)
+            assert np.all(exact * (1 - 1e-7) <= said)
+            assert np.all(said <= exact * (1 + 1e-5) + 1e-37)

@@ -142,7 +142,7 @@ def test_what_is_meant_by_a_clip_norm():
 
 
 @pytest.mark.parametrize(
-    "bad", [0, -1.0, math.nan, math.inf, "1", (1.0, 0.0), (), Automatic(-1.0), Automatic(1.0, 0.0)]
+    "bad", [0, -1.0, math.nan, math.inf, "1", (1.0, 0.0), (), Automatic(-1.0), Automatic(1.0, 0.0), 1e-40, 1e40]
 )
 def test_a_bad_clip_norm_is_refused(bad):
     with pytest.raises(InputError, match="clip"):
@@ -180,3 +180,15 @@ def test_a_record_without_a_finite_gradient_moves_nothing_whatever_its_limit():
     total, norms = engine.clip_sum(jnp.zeros(2), data, jnp.asarray([0.5, 0.5]), 1.0)
     assert np.allclose(total, [0.3, 0.4])
     assert np.allclose(norms.clipped, [0.5, 0.5])
+
+
+@pytest.mark.parametrize("kind", [jnp.float16, jnp.bfloat16])
+def test_half_precision_is_refused(problem, kind):
+    params, (x, y), mask, _ = problem
+    half = jax.tree.map(lambda leaf: leaf.astype(kind), params)
+    for engine in (PerExample(loss, "scan"), PerExample(loss, "vmap")):
+        for work in (engine.clip_sum, engine.norms):
+            with pytest.raises(InputError, match="params to hold float32"):
+                work(half, (x, y), mask, 0.4)
+            with pytest.raises(InputError, match="data to hold float32"):
+                work(params, (x.astype(kind), y), mask, 0.4)

@@ -8,7 +8,7 @@ from scipy import stats
 
 from bayesdp import InputError
 from bayesdp.mechanism import poisson_fold
-from bayesdp.mechanism.sampling import gap_table, gaps
+from bayesdp.mechanism.sampling import drawable, gap_table, gaps
 
 
 def counts_of(key, rate, count, capacity, microbatch):
@@ -131,3 +131,38 @@ def test_bad_input(change, word):
     arguments = {"rate": 0.1, "count": 4, "capacity": 4, "microbatch": 2} | change
     with pytest.raises(InputError, match=word):
         counts_of(jax.random.key(0), **arguments)
+
+
+def inclusion(rate, records):
+    """Each record's chance of being in, by the renewal equation from the numbers of the table; exact to float64."""
+    table = gap_table(rate, records).astype(np.int64)
+    tails = np.column_stack([np.full(len(table), 2**32), table, np.zeros(len(table), np.int64)])
+    chance = -np.diff(tails) / 2.0**32  # of each digit being 0 … 16
+    k = np.arange(records)
+    first = np.prod([chance[j, (k >> 4 * j) & 15] for j in range(len(table))], axis=0)
+    found = np.zeros(records)
+    for i in range(records):
+        found[i] = first[i] + first[:i] @ found[:i][::-1]
+    return found
+
+
+@pytest.mark.parametrize("records", [1, 15, 16, 100, 255, 1000])
+def test_rates_that_are_not_refused_are_right_to_a_millionth_and_the_bound_is_near_the_truth(records):
+    place = 16 ** (int(np.log2(records)) // 4)
+    least = 2.0**-32 / (1e-6 * place)
+    for rate in (0.5, 0.04, 1e-3, least * 1.0001):
+        assert drawable("q", rate, records) == rate
+        assert np.abs(inclusion(rate, records) / rate - 1).max() < 1e-6
+    for rate in (least * 0.999, least / 1e3, least / 1e9):
+        with pytest.raises(InputError, match="at least"):
+            drawable("q", rate, records)
+        off = np.abs(inclusion(rate, records) / rate - 1).max()
+        assert off <= 2.0**-32 / (rate * place) * 1.001 + 3 * 2.0**-28
+    assert off > 0.9 * 2.0**-32 / (rate * place)  # at least / 1e9 the chances are hundreds of times too large
+
+
+def test_a_rate_that_gaps_cannot_follow_is_refused_by_the_sampler():
+    assert inclusion(1e-15, 1000).max() > 900e-15
+    with pytest.raises(InputError, match=r"sampling_rate to be at least 9.1e-07 for 1,000 records.*larger batches"):
+        counts_of(jax.random.key(0), 1e-15, 1000, 1000, 16)
+    assert drawable("q", 0.0, 1000) == 0

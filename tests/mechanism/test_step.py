@@ -1,4 +1,4 @@
-"""What a step is made of: devices, witnesses, subsets, schedules. What leaves it is tested in test_whole_step.py."""
+"""What a step is made of: devices, witnesses, subsets, schedules. What leaves it: integration/test_whole_step.py."""
 
 import dataclasses
 
@@ -166,13 +166,13 @@ def test_looking_ahead_changes_the_time_alone():
 
     plain = jax.lax.map(lambda now: one(*now, None), (numbers, phases))
     for params in (None, jnp.ones(2)):  # noise drawn by each step, or beforehand as well
-        ahead = step.look_ahead(key, numbers, phases, records, params=params)
+        ahead = step.draw_ahead(key, numbers, phases, records, params=params)
         assert (ahead.normals is None) == (params is None)
         found = jax.lax.map(lambda now: one(*now), (numbers, phases, ahead))
         np.testing.assert_allclose(found, plain, atol=1e-6)
-    wide = jax.eval_shape(lambda: step.look_ahead(key, numbers, phases, records, params=jnp.ones(2**20)))
+    wide = jax.eval_shape(lambda: step.draw_ahead(key, numbers, phases, records, params=jnp.ones(2**20)))
     assert wide.normals is None
-    more = dataclasses.replace(step, microbatch=None).look_ahead(
+    more = dataclasses.replace(step, microbatch=None).draw_ahead(
         key, jnp.arange(2000), jnp.zeros(2000, int), records, 4
     )
     assert more.first.mask.sum(1).mean() == pytest.approx(30, abs=0.5)
@@ -206,7 +206,7 @@ def test_limits_that_nobody_reaches_change_nothing_also_when_batches_are_drawn_a
         assert step.steps_ahead(records) > 1
 
         def run(records, step=step):
-            ahead = step.look_ahead(KEY, jnp.arange(5, 6), jnp.zeros(1, int), records)
+            ahead = step.draw_ahead(KEY, jnp.arange(5, 6), jnp.zeros(1, int), records)
             first = jax.tree.map(lambda leaf: leaf[0], ahead)
             return step(KEY, 5, PARAMS, records, clip_norm=CLIP, noise_std=0.1, ahead=first)[0]
 

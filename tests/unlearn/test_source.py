@@ -2,35 +2,14 @@
 
 import json
 import math
-from dataclasses import dataclass
 
-import numpy as np
 import pytest
+from known_sources import Study, everybody
 
 from bayesdp import Guarantee, InputError, InstanceAccountant, WorstCaseAccountant
 from bayesdp.compose.filters import GaussianFilter, RenyiFilter
 from bayesdp.unlearn import APriori, FilterBudget, GaussianBudget, Measured, WorstCase, source_of
 from bayesdp.unlearn.source import from_dict
-
-
-@dataclass(frozen=True)
-class Study:
-    """A study whose bound is that of a Gaussian pair."""
-
-    distance: float
-    failure: float = 0.01
-    words: str = "Ten runs."
-    known_to: float = math.inf
-
-    def divergence(self, orders):
-        return np.where(orders <= self.known_to, orders * self.distance**2 / 2, np.inf)
-
-
-def everybody(adjacency="add-remove"):
-    accountant = WorstCaseAccountant("rdp", adjacency)
-    accountant.step(noise_multiplier=4.0, sampling_rate=0.1, steps=50)
-    accountant.step(noise_multiplier=6.0, sampling_rate=0.2, steps=20)
-    return accountant
 
 
 @pytest.mark.parametrize("order", [1.5, 2.0, 8.0, 33.3])
@@ -49,7 +28,10 @@ def test_worst_case_of_several_is_above_so_many_single_ones():
 
 
 def test_filters_speak_up_to_their_order():
-    for given in (RenyiFilter(5, 16.0, 0.3), InstanceAccountant(5, "filter", orders=[16.0], budget=0.3)):
+    for given in (
+        RenyiFilter(5, 16.0, 0.3),
+        InstanceAccountant(records=5, composition="filter", orders=[16.0], budget=0.3),
+    ):
         found = source_of(given)
         assert found == FilterBudget(16.0, 0.3)
         assert [found.divergence(order) for order in (1.1, 8.0, 16.0, 16.1)] == [0.3, 0.3, 0.3, math.inf]
@@ -57,7 +39,7 @@ def test_filters_speak_up_to_their_order():
 
 
 def test_gaussian_filters_speak_at_every_order_and_for_groups():
-    for given in (GaussianFilter(5, 0.4), InstanceAccountant(5, "gdp-filter", budget=0.4)):
+    for given in (GaussianFilter(5, 0.4), InstanceAccountant(records=5, composition="gdp-filter", budget=0.4)):
         found = source_of(given)
         assert found == GaussianBudget(0.4)
         assert found.divergence(8.0) == pytest.approx(8 * 0.16 / 2)
@@ -101,7 +83,7 @@ def test_unknown_orders_are_not_written():
 
 
 def test_ex_post_numbers_are_refused_with_the_reason():
-    accountant = InstanceAccountant(2, orders=[2.0, 8.0], cap=1.0)
+    accountant = InstanceAccountant(records=2, orders=[2.0, 8.0], cap=1.0)
     accountant.step([0.1, 0.2], noise_std=1.0)
     for given in (accountant, accountant.guarantee(1e-5, 0)):
         with pytest.raises(InputError, match=r"ex-post number.*no divergence.*Use the worst case"):
@@ -113,7 +95,7 @@ def test_other_things_are_refused():
     with pytest.raises(InputError, match="bounds no Rényi divergence"):
         source_of(dp)
     with pytest.raises(InputError, match="Give the study"):
-        source_of(InstanceAccountant(2, "one-holder", cap=1.0))
+        source_of(InstanceAccountant(records=2, composition="one-holder", cap=1.0))
     with pytest.raises(InputError, match="at least one noisy step"):
         source_of(WorstCaseAccountant())
     for bad in (3.0, None, "worst-case"):

@@ -23,7 +23,7 @@ def gaussian(distance):
     return lambda order: order * distance**2 / 2
 
 
-def test_the_coefficients_of_the_specification():
+def test_the_coefficients_of_the_vectors():
     """I-13: printed / right."""
     for order, printed, right in ((3, 2, 1.25), (8, 1.16666666667, 1.07142857143), (2, math.inf, 1.5), (1.5, -1, 2)):
         assert printed_coefficient(order) == pytest.approx(printed, rel=1e-10)

@@ -1,11 +1,11 @@
-"""Bayesian accountant: what a training run costs people like those in the data (papers S0, S1; SPEC part C, H5, H12).
+"""Bayesian accountant: what a training run costs people like those in the data (papers S0 and S1).
 
-    "audit-set"   ε of each witness along the run (the instance accountant), then an order statistic over the
+    "holdout"     ε of each witness along the run (the instance accountant), then an order statistic over the
                   witnesses: a share `coverage` of people has (ε, δ), with confidence 1 - failure (H5, H12). Default.
-    "holder"      S0's composition: Σ_t (1/T) log E_x exp(T cost_t(x)), estimated at every step (C7)
-    "product"     S1's composition: Σ_t log E_x exp(cost_t(x)), **unsound** (C6, ERR 1)
+    "holder"      Hölder rule of S0: Σ_t (1/T) log E_x exp(T cost_t(x)), estimated at every step (C7)
+    "product"     product rule of S1: Σ_t log E_x exp(cost_t(x)), **unsound** (C6, ERR 1)
 
-Witnesses come in two orientations (C1): records "absent" from the training data, and records "present" in it.
+Witnesses have two orientations (strong BDP, C1): records "absent" from the training data, and records "present" in it.
 Both are needed for a promise to people on either side; the answer is the larger of the two.
 """
 
@@ -13,83 +13,83 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from bayesdp import convert, errors
 from bayesdp.accountant import coverage as coverages
+from bayesdp.accountant import fine_print
 from bayesdp.accountant import state as states
 from bayesdp.accountant.coverage import Curve
 from bayesdp.accountant.instance import InstanceAccountant
 from bayesdp.accountant.population_cost import PopulationCost
-from bayesdp.errors import Array, InputError
+from bayesdp.accountant.worst_case import PlanDP
+from bayesdp.convert import STRENGTHS, Strength
+from bayesdp.errors import Array
 from bayesdp.estimate import METHODS
 from bayesdp.guarantee import ADJACENCIES, Adjacency, Guarantee
-from bayesdp.rounding import up
+from bayesdp.standing import assuming
 
-COMPOSITIONS = ("audit-set", "holder", "product")
+COMPOSITIONS = ("holdout", "holder", "product")
 ORIENTATIONS = ("absent", "present")
 _REPLACED = {"absent": "add", "present": "remove"}
 KIND = "bayesdp/bayesian"
 VERSION = 1
-
-_WITNESSES = (
-    "Witnesses are independent draws of the population, fixed before the run; outsiders never influenced it (H5)."
-)
-_PUBLIC = "Orders, weights, noise, rates and stopping were fixed without looking at the data (H5, H12)."
-_ADAPTIVE = (
-    "Costs of a step must not depend on earlier outcomes, or be a supremum over them (C7, ERR 2): in training they do."
-)
 
 
 class _Witnesses(InstanceAccountant):
     signal = "distances"
 
 
-class BayesianAccountant:
+class BayesianAccountant(states.Saved):
     """Bayesian DP of one run, from the distances of witnesses at every step.
 
     Args:
         composition: see the module; the default is the sound one.
         estimator: for "holder" and "product", a name of `bayesdp.estimate.METHODS`; "betting" by default.
-        orders, weights: Rényi orders and (audit-set) mixture weights, fixed before the run.
+        orders, weights: Rényi orders and (holdout) mixture weights, fixed before the run.
         total_steps: stepping past it is an error; needed by "holder".
-        failure: for "audit-set" the chance that the coverage is wrong; for the others per estimate, δ losing
-            total_steps x orders x failure (C12).
+        failure: for "holdout" the chance that the coverage is wrong; for the others per estimate, δ losing
+            total_steps x orders x failure (union bound, C12).
         cap: the clip norm, as a distance: the worst case that limits every cost (C11) and every answer.
-        conversion: for "holder" and "product": "tail" (strong, C1) or "hockey-stick" (weak, C2).
+        strength: "weak" (C2, by the hockey stick: H14, B10) or "strong" (C1, by the tail: H12, B10). Unless given, weak
+            for "holdout" and strong for the papers' own compositions, whose definition that is.
         adjacency: "add-remove" or "replace-one".
+        members_counted: the witnesses "present" are all members, not a sample of them ("holdout" only): their shares
+            are then known and cost no failure probability (H16).
 
     Queries change nothing; a refused call changes nothing.
     """
 
     def __init__(
         self,
-        composition: str = "audit-set",
+        *,
+        composition: str = "holdout",
         estimator: str | None = None,
         orders: Any = None,
         total_steps: int | None = None,
         failure: float = 1e-6,
         cap: float | None = None,
-        conversion: convert.Conversion = "tail",
-        *,
+        strength: Strength | None = None,
         weights: Any = None,
         adjacency: Adjacency = "add-remove",
+        members_counted: bool = False,
     ) -> None:
         self.composition = errors.one_of("composition", composition, COMPOSITIONS)
-        averaged = composition != "audit-set"
+        averaged = composition != "holdout"
         if estimator is not None and not averaged:
-            raise errors.refuse("estimator", estimator, 'to be left out for composition="audit-set", which has none')
+            raise errors.refuse(
+                "estimator", estimator, f'to be left out for {errors.named("composition")}="holdout", which has none'
+            )
         self.estimator = errors.one_of("estimator", estimator or "betting", METHODS)
         self.total_steps = None if total_steps is None else errors.whole("total_steps", total_steps, least=1)
         if composition == "holder" and total_steps is None:
             raise errors.refuse(
                 "total_steps",
                 total_steps,
-                'to be given for composition="holder"',
+                f'to be given for {errors.named("composition")}="holder"',
                 "Its exponent is the planned length.",
             )
         self.failure = errors.probability("failure", failure)
@@ -98,13 +98,16 @@ class BayesianAccountant:
             raise errors.refuse(
                 "cap",
                 cap,
-                f"to be given for estimator={self.estimator!r}",
-                'A bound on a mean needs the worst case. Or use estimator="student-t", a heuristic (ERR 4).',
+                f"to be given for {errors.Argument('estimator', self.estimator)}",
+                "A bound on a mean needs the worst case. Or use "
+                f'{errors.named("estimator")}="student-t", a heuristic (ERR 4).',
             )
-        self.conversion: convert.Conversion = errors.one_of("conversion", conversion, ("tail", "hockey-stick"))
-        if conversion != "tail" and not averaged:
-            raise errors.refuse("conversion", conversion, 'to be "tail" for composition="audit-set" (a loss bound)')
+        usual: Strength = "strong" if averaged else "weak"
+        self.strength: Strength = errors.one_of("strength", strength or usual, STRENGTHS)
         self.adjacency: Adjacency = errors.one_of("adjacency", adjacency, ADJACENCIES)
+        self.members_counted = errors.one_of("members_counted", members_counted, (True, False))
+        if members_counted and averaged:
+            raise errors.refuse("members_counted", members_counted, 'to be left out unless composition is "holdout"')
         self._given = {"orders": orders, "weights": weights}
         trial = self._make(records=1)  # refuses bad orders, weights and combinations now rather than at the first step
         self.orders, self.weights = trial.orders, trial.weights
@@ -144,44 +147,47 @@ class BayesianAccountant:
 
     @property
     def witnesses(self) -> Mapping[str, InstanceAccountant]:
-        """The instance accountant of each orientation ("audit-set" only): its answers are about named records."""
+        """The instance accountant of each orientation ("holdout" only): its answers are about named records."""
         return MappingProxyType({n: side for n, side in self._sides.items() if isinstance(side, InstanceAccountant)})
 
     def cost(self, order: float, orientation: str = "absent") -> Any:
-        """The tally at one of the orders: a number, or for "audit-set" an array with one entry per witness."""
+        """The tally at one of the orders: a number, or for "holdout" an array with one entry per witness."""
         side = self._sides.get(errors.one_of("orientation", orientation, ORIENTATIONS))
         return (side or self._make(records=1)).cost(order)
 
-    def guarantee(self, delta: float, coverage: float | None = None, limit: float | None = None) -> Guarantee:
+    def guarantee(self, delta: float, coverage: float | None = None, dp: PlanDP | None = None) -> Guarantee:
         """The promise at δ.
 
-        "audit-set": for a share `coverage` of people, fixed beforehand (0.9 unless given), see `curve` otherwise:
-        Pr[x is covered and its loss >= ε] <= δ for every x, and the covered share is right with confidence
-        1 - failure (H5). With a cap, the smaller of that at δ/2 and the DP value at δ/2 (H12), which is `limit` where
-        the caller has it already.
+        "holdout": for a share `coverage` of people, fixed beforehand (0.9 unless given), see `curve` otherwise: for
+        every x, (ε, δ) on the outcomes that cover it (weak, H14) or Pr[x is covered and its loss >= ε] <= δ (strong),
+        and the covered share is right with confidence 1 - failure (H5). This and `curve` are two statements: each may
+        be wrong with that probability, both together with twice it. With a cap the weak form is limited by what the
+        plan promises everybody, which is `dp` where the caller has it already.
 
         "holder", "product": strong or weak BDP (C1, C2), the probability δ being over people and runs together;
-        with a `coverage`, the per-person reading of C3: ε at δ (1 - coverage), by Markov.
+        with a `coverage`, the per-person reading (C3): ε at δ (1 - coverage), by Markov.
 
         Bad input: δ or coverage outside (0, 1), or a coverage that so few witnesses cannot support, get `InputError`.
         """
         delta = errors.probability("delta", delta)
         if coverage is not None:
             coverage = errors.probability("coverage", coverage)
-        if self.composition == "audit-set":
-            return self._covered(delta, 0.9 if coverage is None else coverage, limit)
+        if self.composition == "holdout":
+            return self._covered(delta, 0.9 if coverage is None else coverage, dp)
         return self._joint(delta, coverage)
 
-    def curve(self, delta: float, limit: float | None = None) -> Curve:
+    def curve(self, delta: float, dp: PlanDP | None = None) -> Curve:
         """Coverage → ε for the whole population at once (H12): the larger of the two orientations.
 
-        For "audit-set" only; each rank is bounded at failure/(witnesses x orientations).
+        For "holdout" only; each rank is bounded at failure/(witnesses x orientations). Its failure is its own: with a
+        `guarantee` beside it one of the two is wrong with probability at most 2 failure.
         """
         delta = errors.probability("delta", delta)
-        if self.composition != "audit-set":
-            raise errors.refuse("composition", self.composition, 'to be "audit-set" for a curve')
-        losses, limit = self._losses(delta, limit)
-        return coverages.curve(losses, delta, self.failure, limit)
+        if self.composition != "holdout":
+            raise errors.refuse("composition", self.composition, 'to be "holdout" for a curve')
+        losses, dp = self._losses(delta, dp)
+        everybody = math.inf if dp is None else dp.epsilon
+        return coverages.curve(losses, delta, self.failure, self._limit(dp), everybody, self._counted)
 
     # --- what is kept ---------------------------------------------------------------------------------------
 
@@ -192,53 +198,52 @@ class BayesianAccountant:
             "version": VERSION,
             "config": {
                 "composition": self.composition,
-                "estimator": self.estimator if self.composition != "audit-set" else None,
+                "estimator": self.estimator if self.composition != "holdout" else None,
                 "orders": self.orders,
                 "total_steps": self.total_steps,
                 "failure": self.failure,
                 "cap": self.cap,
-                "conversion": self.conversion,
+                "strength": self.strength,
                 "weights": self.weights,
                 "adjacency": self.adjacency,
+                "members_counted": self.members_counted,
             },
             "sides": {name: side.state() for name, side in self._sides.items()},
         }
 
     @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> BayesianAccountant:
+    def from_state(cls, state: Mapping[str, Any]) -> Self:
         """The accountant that `state` describes. Another kind or version, or malformed: `InputError`."""
         states.check(state, KIND, VERSION, {"config", "sides"})
         with states.reading():
             self = cls(**state["config"])
-            kind = _Witnesses if self.composition == "audit-set" else PopulationCost
+            kind = _Witnesses if self.composition == "holdout" else PopulationCost
             self._sides = {
                 errors.one_of("orientation", name, ORIENTATIONS): kind.from_state(side)
                 for name, side in state["sides"].items()
             }
         return self
 
-    def save(self, path: str | Path) -> None:
-        """Write the state to `path` (JSON), large arrays beside it (NPZ)."""
-        states.write(path, self.state())
-
-    @classmethod
-    def load(cls, path: str | Path) -> BayesianAccountant:
-        """Read what `save` wrote. An unreadable, malformed or foreign file gets `InputError`."""
-        return cls.from_state(states.read(path))
-
     # --- answering ------------------------------------------------------------------------------------------
 
     def _make(self, records: int, side: str = "present") -> Any:
-        # Under add-remove B4 bounds either side (B6). Replacing is not symmetric: an outsider takes the place of
+        # Under add-remove one cost bounds either side (B6). Replacing is not symmetric: an outsider takes the place of
         # somebody unknown, a member gives way to somebody unknown.
         direction = _REPLACED[side] if self.adjacency == "replace-one" else "both"
         common = {"orders": self._given["orders"], "total_steps": self.total_steps, "cap": self.cap}
-        if self.composition == "audit-set":
+        if self.composition == "holdout":
             return _Witnesses(
-                records, **common, weights=self._given["weights"], adjacency=self.adjacency, direction=direction
+                records=records,
+                **common,
+                weights=self._given["weights"],
+                adjacency=self.adjacency,
+                direction=direction,
+                strength=self.strength,
             )
         if self._given["weights"] is not None:
-            raise errors.refuse("weights", self._given["weights"], 'to be left out unless composition="audit-set"')
+            raise errors.refuse(
+                "weights", self._given["weights"], f'to be left out unless {errors.named("composition")}="holdout"'
+            )
         exponent = self.total_steps if self.composition == "holder" else 1
         return PopulationCost(
             records,
@@ -250,43 +255,39 @@ class BayesianAccountant:
             direction=direction,
         )
 
-    def _losses(self, delta: float, known: float | None) -> tuple[dict[str, Array], float]:
-        """ε of every witness by orientation, and the DP value that limits them."""
+    def _losses(self, delta: float, dp: PlanDP | None) -> tuple[dict[str, Array], PlanDP | None]:
+        """ε of every witness by orientation, and what the plan promises everybody, the same for either."""
         self._check_lengths()
-        losses, limits = {}, [math.inf]
+        losses = {}
         for name, side in self._sides.items():
             assert isinstance(side, InstanceAccountant)
-            losses[name], limit = side.epsilon_and_limit(delta, limit=known)
-            limits.append(math.inf if limit is None else limit)
-        return losses, max(limits[1:], default=math.inf)
+            losses[name], dp = side.epsilon_and_dp(delta, dp=dp)
+        return losses, dp
+
+    def _limit(self, dp: PlanDP | None) -> float:
+        """The ε that nobody's exceeds: a strong statement has none, for a DP ε bounds no tail."""
+        return math.inf if dp is None or self.strength == "strong" else dp.at_share
 
     def _check_lengths(self) -> None:
         counts = {name: side.steps for name, side in self._sides.items()}
         if len(set(counts.values())) > 1:
-            raise InputError(
-                f"Expected as many steps of outsiders as of members, got {counts}. Step both before asking."
+            raise errors.unmet(
+                "steps", counts, "as many steps of outsiders as of members", f"{counts}", "Step both before asking."
             )
 
-    def _covered(self, delta: float, coverage: float, known: float | None) -> Guarantee:
-        losses, limit = self._losses(delta, known)
-        epsilon = coverages.covered(losses, coverage, self.failure, limit)
-        dp_won = bool(losses) and epsilon == limit
-        words = [_WITNESSES, _PUBLIC, "The loss of each witness along the run bounds it (H3, H5, H12)."]
-        if math.isfinite(limit):
-            words.append(
-                "The DP value at δ/2 won: this is an a-priori statement for everybody (H12)."
-                if dp_won
-                else f"The ex-post value at δ/2 won over the DP value at δ/2, {up(limit)} (H12)."
-            )
+    def _covered(self, delta: float, coverage: float, dp: PlanDP | None) -> Guarantee:
+        losses, dp = self._losses(delta, dp)
+        how = fine_print.form(self.strength, delta, dp)
         return self._guarantee(
-            epsilon=epsilon,
+            epsilon=coverages.covered(losses, coverage, self.failure, self._limit(dp), self._counted),
             delta=delta,
             coverage=coverage,
-            failure=self.failure,
-            strength="weak" if dp_won else "strong",
-            ex_post=not dp_won,
-            assumptions=(*words, *self._one_sided()),
-            delta_split={"ex-post": delta / 2, "dp": delta / 2} if math.isfinite(limit) else {"ex-post": delta},
+            failure=0.0 if losses and set(losses) <= set(self._counted) else self.failure,
+            strength=self.strength,
+            ex_post=True,
+            dp_epsilon=None if dp is None else dp.epsilon,
+            **assuming(*self._drawn(), *how.words, *self._one_sided()),
+            delta_split=how.delta_split,
         )
 
     def _joint(self, delta: float, coverage: float | None) -> Guarantee:
@@ -303,14 +304,9 @@ class BayesianAccountant:
                 f"δ={share:g} loses steps x orders x failure, {planned} x {len(self.orders)} x {self.failure:g} (C12).",
             )
         costs = [side.total for side in sides if isinstance(side, PopulationCost)]
-        values = [float(convert.epsilon(c, self.orders, share - lost, self.conversion)) for c in costs]
+        values = [float(convert.epsilon(c, self.orders, share - lost, self.strength)) for c in costs]
         epsilon = max(values, default=0.0)
-        words = [METHODS[self.estimator].assumption]
-        if self.composition == "product":
-            words.append("UNSOUND: S1's product rule treats the same person as a new one at every step (C6, ERR 1).")
-        else:
-            words.append("S0's Hölder composition over a number of steps fixed in advance (C7).")
-        words.append(_ADAPTIVE)
+        words = [METHODS[self.estimator].words, fine_print.COMPOSED[self.composition], fine_print.ADAPTIVE]
         if coverage is not None:
             words.append(f"Per person by Markov's inequality (C3): the joint statement holds at δ x {1 - coverage:g}.")
         return self._guarantee(
@@ -318,9 +314,9 @@ class BayesianAccountant:
             delta=delta,
             coverage=coverage,
             failure=0.0,
-            strength="strong" if self.conversion == "tail" else "weak",
+            strength=self.strength,
             ex_post=False,
-            assumptions=(*words, *self._one_sided()),
+            **assuming(*words, *self._one_sided()),
             delta_split={"loss": share - lost, "estimates": lost},
         )
 
@@ -335,6 +331,16 @@ class BayesianAccountant:
             sensitive=True,
             **fields,
         )
+
+    @property
+    def _counted(self) -> tuple[str, ...]:
+        return ("present",) if self.members_counted else ()
+
+    def _drawn(self) -> list[str]:
+        """How the witnesses were come by, and what is made of them."""
+        sampled = [fine_print.WITNESSES] if "absent" in self._sides or not self.members_counted else []
+        counted = [fine_print.COUNTED] if self.members_counted else []
+        return [*sampled, *counted, fine_print.PUBLIC, fine_print.ALONG, fine_print.ITS_OWN]
 
     def _one_sided(self) -> tuple[str, ...]:
         if len(self._sides) != 1:

@@ -1,4 +1,4 @@
-"""The cost of steps averaged over a population, estimated from a sample of it at every step (SPEC C5-C7, C10-C12).
+"""The cost of steps averaged over a population, estimated from a sample of it at every step (C5).
 
     total(α) = Σ_t (1/T) log U_t,     U_t an upper bound of E_x[ exp(T cost_t(x)) ]
 
@@ -16,7 +16,7 @@ from bayesdp import errors
 from bayesdp.accountant import state as states
 from bayesdp.accountant.step_cost import StepCost
 from bayesdp.compose.orders import default_orders
-from bayesdp.errors import Array, InputError
+from bayesdp.errors import Array
 from bayesdp.estimate import upper_mean
 
 KIND = "bayesdp/population"
@@ -54,15 +54,15 @@ class PopulationCost:
     ) -> None:
         """Add one estimate of a step's cost, `steps` times: E[Y^T]^(steps/T) is still one estimate."""
         count = errors.whole("steps", steps, least=1)
-        if self.total_steps is not None and self.steps + count > self.total_steps:
-            raise InputError(
-                f"Expected at most total_steps={self.total_steps} steps, got {count} more after {self.steps}."
-            )
+        errors.more_steps(self.total_steps, self.steps, count)
         rate = errors.rate("sampling_rate", sampling_rate)
         costs, worst = self._costs(distances, noise_std, rate, cost)
         if len(costs) != self.records:
-            raise InputError(
-                f"Expected distances with one entry for each of the {self.records} records, got {len(costs)}."
+            raise errors.refuse(
+                "distances",
+                len(costs),
+                f"with one entry for each of the {self.records} records",
+                got=f"{len(costs)}",
             )
         scale = float(self.exponent)
         bound = upper_mean(
@@ -112,17 +112,29 @@ class PopulationCost:
 
     def _costs(self, distances: Any, noise_std: Any, rate: float, cost: Any) -> tuple[Array, Array | None]:
         if (cost is None) == (distances is None):
-            raise InputError("Expected either distances or cost, got " + ("both." if cost is not None else "none."))
+            raise errors.unmet(
+                "distances",
+                distances,
+                f"either {errors.named('distances')} or {errors.named('cost')}",
+                "both" if cost is not None else "none",
+            )
         if cost is not None:
             if self.cap is not None:
-                raise InputError("Expected distances, got cost, which does not go with a cap, which is a distance.")
+                raise errors.unmet(
+                    "distances",
+                    None,
+                    errors.named("distances"),
+                    "cost, which does not go with a cap, which is a distance",
+                )
             given = errors.array("cost", cost, least=-1e-12, infinite=True, ndim=2)
             if given.shape[1] != len(self.orders):
-                raise InputError(f"Expected cost with {len(self.orders)} orders on the last axis, got {given.shape}.")
+                raise errors.refuse(
+                    "cost", given.shape, f"with {len(self.orders)} orders on the last axis", got=f"{given.shape}"
+                )
             return np.maximum(given, 0), None
         noise = errors.noise("noise_std", noise_std)
         checked = self._step_cost.distances("distances", distances)
         if checked.ndim != 1:
-            raise InputError(f"Expected distances with 1 dimension(s), got shape {checked.shape}.")
+            raise errors.refuse("distances", checked.shape, "with 1 dimension(s)", got=f"shape {checked.shape}")
         costs, worst = self._step_cost(checked, noise, rate), self._step_cost.worst(noise, rate)
         return (costs, None) if worst is None else (np.minimum(costs, worst), worst)

@@ -1,4 +1,4 @@
-"""The Rényi curve of a fixed run, and the order at which it says most (SPEC B4, B5, B10, B11, B14, H10).
+"""The Rényi curve of a fixed run, and the order at which it says most (costs add, B11; conversion B10).
 
     cost(α) = Σ_runs steps · (α−1) D_α(step),      ε(δ) = min over α of the conversion of cost(α)
 
@@ -55,7 +55,8 @@ def phases(noise: Array, rates: Array) -> list[Run]:
 
 
 def cost(history: History, adjacency: str, orders: Array) -> Array:
-    """Σ steps · (α−1) D_α at each order, by our own exact sums and integrals (B4, B5, B14 with H10).
+    """Σ steps · (α−1) D_α at each order, by our own exact sums and integrals (sampled Gaussian B4 and
+    B5, worst replace-one pair H10).
 
     Infinite where the noise is below a millionth of the clip norm: nothing finite that is worth saying.
     """

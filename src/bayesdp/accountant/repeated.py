@@ -1,13 +1,14 @@
-"""One mechanism run again and again, what a run costs each record being known before the first (SPEC B10, H3, H6).
+"""One mechanism run again and again, what a run costs each record being known before the first.
 
     loss L_k of k runs:   E exp(λL_k − k·cost(λ)) = 1,   a martingale in k for every λ
 
 Sampling a posterior is such a mechanism once training is done. Because costs are not random any more, each record may
-use the order that is best for it, for free; an accountant of training must spread its bet over orders (H12).
+use the order that is best for it, for free; an accountant of training must spread its bet over orders (mixture, H12).
 
-    "tail"          Pr[L_k >= ε for some k <= planned] <= δ,   ε = (k·cost + log(1/δ))/λ at the order that is best
-                    for the planned number: strong (C1), whenever one stops (Ville)
-    "hockey-stick"  the smaller ε of ordinary (ε, δ) after k runs (B10): weak (C2), k fixed without looking
+    "strong"  Pr[L_k >= ε for some k <= planned] <= δ,   ε = (k·cost + log(1/δ))/λ at the order that is best
+              for the planned number: strong (C1), whenever one stops (Ville, H3)
+    "weak"    the smaller ε of ordinary (ε, δ) after k runs (B10): weak (C2), k fixed without looking. Where a run is
+              a sample of a Gaussian, from the law of the loss (B16): no order gives an ε as small
 """
 
 from __future__ import annotations
@@ -22,18 +23,21 @@ from bayesdp import convert, errors
 from bayesdp.accountant import coverage as coverages
 from bayesdp.accountant import state as states
 from bayesdp.accountant.coverage import Curve
-from bayesdp.errors import Array, InputError
+from bayesdp.convert import STRENGTHS, Strength
+from bayesdp.divergence.gaussian_loss import GaussianPairs
+from bayesdp.errors import Array
 from bayesdp.guarantee import ADJACENCIES, Adjacency, Guarantee, Sampling
 
 KIND = "bayesdp/repeated"
-VERSION = 1
+VERSION = 2
 
 _HOW: dict[str, str] = {
-    "tail": "The cost of one sample is fixed before the first is drawn; an exponential martingale over the samples "
+    "strong": "The cost of one sample is fixed before the first is drawn; an exponential martingale over the samples "
     "bounds the loss whenever one stops (H3).",
-    "hockey-stick": "The cost of one sample is fixed before the first is drawn (B10); how many are drawn does not "
+    "weak": "The cost of one sample is fixed before the first is drawn (B10); how many are drawn does not "
     "depend on their values.",
 }
+_LAW = "ε is that of the law of the loss of all samples, a quadratic form of Gaussians, rounded up (B16)."
 _WITNESSES = (
     "Witnesses are independent draws of the population, fixed before the run; outsiders never influenced it (H5)."
 )
@@ -44,9 +48,10 @@ SIDES = ("absent", "present", "exchanged")
 class RepeatedRelease:
     """What up to `planned` runs cost each of some records.
 
-    `cost` is (records, orders), (α−1)·D_α of one run at Rényi `orders`, the larger direction; +inf allowed.
-    `adjacency`, `sampling`: which change of the data it is the cost of. Queries change nothing; bad input gets
-    `InputError` and changes nothing.
+    `cost` is (records, orders), (α−1)·D_α of one run at Rényi `orders`, the larger direction; +inf allowed. `pairs`:
+    the Gaussians that it is the cost of, where they are, for the weak form; as sensitive as the records. `adjacency`,
+    `sampling`: which change of the data it is the cost of. Queries change nothing; bad input gets `InputError` and
+    changes nothing.
     """
 
     def __init__(
@@ -55,26 +60,37 @@ class RepeatedRelease:
         orders: Any,
         *,
         planned: int,
-        conversion: convert.Conversion = "tail",
+        strength: Strength = "weak",
         sampling: Sampling = "none",
         adjacency: Adjacency = "add-remove",
+        pairs: GaussianPairs | None = None,
     ) -> None:
         self.orders = errors.orders("orders", orders)
         self.costs = errors.array("cost", cost, least=0, infinite=True, ndim=2)
         if self.costs.shape[1] != len(self.orders):
-            raise InputError(f"Expected cost with {len(self.orders)} orders on the last axis, got {self.costs.shape}.")
+            raise errors.refuse(
+                "cost", self.costs.shape, f"with {len(self.orders)} orders on the last axis", got=f"{self.costs.shape}"
+            )
         self.planned = errors.whole("planned", planned, least=1)
-        errors.one_of("conversion", conversion, convert.CONVERSIONS)
-        self.conversion: convert.Conversion = conversion
+        self.strength: Strength = errors.one_of("strength", strength, STRENGTHS)
         self.sampling: Sampling = sampling
         self.adjacency: Adjacency = errors.one_of("adjacency", adjacency, ADJACENCIES)
+        if pairs is not None and pairs.record.max() >= len(self.costs):
+            raise errors.refuse("pairs", pairs.record.max(), f"of {len(self.costs)} records")
+        self.pairs = pairs
         self.times = 0
+        self._found: dict[tuple[int, float], Array] = {}
 
     def step(self, times: int = 1) -> None:
         """Charge every record for `times` more runs; before they happen. More than planned: `InputError`."""
         count = errors.whole("times", times, least=1)
         if self.times + count > self.planned:
-            raise InputError(f"Expected at most planned={self.planned} runs, got {count} more after {self.times}.")
+            raise errors.unmet(
+                "times",
+                count,
+                f"at most {errors.Argument('planned', self.planned)} runs",
+                f"{count} more after {self.times}",
+            )
         self.times += count
 
     def epsilon(self, delta: float) -> Array:
@@ -82,14 +98,23 @@ class RepeatedRelease:
         delta = errors.probability("delta", delta)
         if self.times == 0:
             return np.zeros(len(self.costs))
-        so_far = convert.epsilon_per_order(self.times * self.costs, self.orders, delta, self.conversion)
-        if self.conversion == "hockey-stick":
+        if self.strength == "weak" and self.pairs is not None:
+            key = (self.times, delta)  # asked for again by every guarantee, curve and report
+            if key not in self._found:
+                self._found = {key: self.pairs.epsilon(self.times, delta, self.costs, self.orders)}
+            return self._found[key].copy()
+        so_far = convert.epsilon_per_order(self.times * self.costs, self.orders, delta, self.strength)
+        if self.strength == "weak":
             return np.asarray(np.maximum(so_far.min(axis=1), 0))
-        in_all = convert.epsilon_per_order(self.planned * self.costs, self.orders, delta, "tail")
+        in_all = convert.epsilon_per_order(self.planned * self.costs, self.orders, delta, "strong")
         return np.asarray(np.take_along_axis(so_far, in_all.argmin(axis=1)[:, None], axis=1)[:, 0])
 
+    def exposure(self, delta: float) -> Array:
+        """How exposed each record is, to put them in order: ε itself, which nothing caps here."""
+        return self.epsilon(delta)
+
     def guarantee(self, delta: float, record: int | None = None) -> Guarantee:
-        """The promise to one record, or to the worst off."""
+        """The promise to one record, or to each of them (the largest ε), named before the run (H19)."""
         epsilons = self.epsilon(delta)
         place = int(np.argmax(epsilons)) if record is None else errors.whole("record", record, least=0)
         if place >= len(epsilons):
@@ -104,36 +129,38 @@ class RepeatedRelease:
             "cost": self.costs,
             "orders": self.orders,
             "planned": self.planned,
-            "conversion": self.conversion,
+            "strength": self.strength,
             "sampling": self.sampling,
             "adjacency": self.adjacency,
+            "pairs": None if self.pairs is None else self.pairs.state(),
             "times": self.times,
         }
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> RepeatedRelease:
         """The accountant that `state` describes. Another kind or version, or malformed: `InputError`."""
-        names = {"cost", "orders", "planned", "conversion", "sampling", "adjacency", "times"}
+        names = {"cost", "orders", "planned", "strength", "sampling", "adjacency", "pairs", "times"}
         states.check(state, KIND, VERSION, names)
         with states.reading():
-            self = cls(**{name: state[name] for name in names - {"times"}})
+            pairs = None if state["pairs"] is None else GaussianPairs.from_state(state["pairs"])
+            self = cls(**{name: state[name] for name in names - {"times", "pairs"}}, pairs=pairs)
             self.times = errors.whole("times", state["times"], least=0, most=self.planned)
         return self
 
     def _print(self, delta: float) -> dict[str, Any]:
         return {
-            "strength": "strong" if self.conversion == "tail" else "weak",
+            "strength": self.strength,
             "ex_post": True,
             "sensitive": True,
             "sampling": self.sampling,
             "adjacency": self.adjacency,
-            "assumptions": (_HOW[self.conversion],),
-            "delta_split": {self.conversion: delta},
+            "assumptions": (_HOW[self.strength], *([_LAW] if self.strength == "weak" and self.pairs else [])),
+            "delta_split": {self.strength: delta},
         }
 
 
 class RepeatedWitnesses:
-    """The same for people like those in the data: witnesses by orientation, "absent" and "present" (C1, H5).
+    """The same for people like those in the data: witnesses by orientation, "absent" and "present" (H5).
 
     "exchanged" ones, alone, are pairs of a member and an outsider who takes its place: they speak for both. `coverage`
     and `failure` as for `BayesianAccountant`. Bad input: no witnesses, or too few for the coverage.
@@ -142,9 +169,9 @@ class RepeatedWitnesses:
     def __init__(self, sides: Mapping[str, RepeatedRelease], *, coverage: float, failure: float) -> None:
         self.sides = {errors.one_of("orientation", name, SIDES): one for name, one in sides.items()}
         if not sides:
-            raise InputError("Expected witnesses of at least one orientation, got none.")
+            raise errors.unmet("sides", sides, "witnesses of at least one orientation", "none")
         if "exchanged" in sides and len(sides) > 1:
-            raise InputError(f'Expected "exchanged" witnesses alone, got them with {sorted(sides)}.')
+            raise errors.unmet("sides", sorted(sides), '"exchanged" witnesses alone', f"them with {sorted(sides)}")
         self.coverage, self.failure = errors.probability("coverage", coverage), errors.probability("failure", failure)
         counts = {name: len(one.costs) for name, one in self.sides.items()}
         coverages.check_support(counts, self.coverage, self.failure / len(counts))

@@ -7,21 +7,41 @@ or version, a malformed file, and an NPZ file that is not the one the JSON was w
 from __future__ import annotations
 
 import hashlib
-import io
-import json
-import zipfile
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from bayesdp import errors
+from bayesdp import errors, storage
 from bayesdp.errors import Array, InputError
 
 INLINE = 1024
 """Arrays of up to this many entries are written into the JSON itself."""
+
+
+class Saved(ABC):
+    """An accountant that can be put on disk and read back the same."""
+
+    @abstractmethod
+    def state(self) -> dict[str, Any]:
+        """Everything, as plain values and arrays."""
+
+    @classmethod
+    @abstractmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Self:
+        """The accountant that `state` describes. Another kind or version, or malformed: `InputError`."""
+
+    def save(self, path: str | Path) -> None:
+        """Write the state to `path` (JSON), large arrays beside it (NPZ)."""
+        write(path, self.state())
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read what `save` wrote. An unreadable, malformed or foreign file gets `InputError`."""
+        return cls.from_state(read(path))
 
 
 def write(path: str | Path, state: Mapping[str, Any]) -> None:
@@ -33,24 +53,18 @@ def write(path: str | Path, state: Mapping[str, Any]) -> None:
     path = Path(path)
     large: dict[str, Array] = {}
     plain = {key: pack(value, large, key) for key, value in state.items()}
+    storage.make_folder(path.parent)
     if large:
-        buffer = io.BytesIO()
-        np.savez_compressed(buffer, **large)  # type: ignore[arg-type]  # arrays by name
-        plain["arrays"] = {
-            "file": _beside(path).name,
-            "sha256": hashlib.sha256(buffer.getvalue()).hexdigest(),
-        }
-        _replace(_beside(path), buffer.getvalue())
-    _replace(path, json.dumps(plain, allow_nan=False, indent=1).encode())
+        content = storage.packed(large, compressed=True)
+        plain["arrays"] = {"file": _beside(path).name, "sha256": hashlib.sha256(content).hexdigest()}
+        storage.replace(_beside(path), content)
+    storage.write_json(path, plain)
 
 
 def read(path: str | Path) -> dict[str, Any]:
     """What `write` wrote. An unreadable, malformed or mismatched file gets `InputError`."""
     path = Path(path)
-    try:
-        plain = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as problem:
-        raise errors.refuse("path", str(path), "to be a readable JSON state", str(problem)) from None
+    plain = storage.read_json(path)
     if not isinstance(plain, dict):
         raise errors.refuse("path", str(path), "to hold a JSON object")
     arrays = plain.pop("arrays", None)
@@ -61,14 +75,7 @@ def read(path: str | Path) -> dict[str, Any]:
 
 def check(state: Any, kind: str, version: int, keys: set[str]) -> None:
     """Refuse a state of another kind or version, or with other keys than `keys` (besides those two)."""
-    if not isinstance(state, Mapping) or state.get("kind") != kind:
-        found = state.get("kind") if isinstance(state, Mapping) else type(state).__name__
-        raise errors.refuse("state kind", found, f"to be {kind!r}")
-    if state.get("version") != version:
-        raise errors.refuse(
-            "state version", state.get("version"), f"to be {version}", "Another release of bayesdp wrote it."
-        )
-    if set(state) != keys | {"kind", "version"}:
+    if set(storage.untagged(state, kind, version, of="the state", tag="kind")) != keys:
         raise errors.refuse("state", sorted(state), f"to have the keys {', '.join(sorted(keys))}")
 
 
@@ -107,12 +114,13 @@ def _arrays(path: Path, note: Any) -> dict[str, Array]:
     except OSError as problem:
         raise errors.refuse("path", str(beside), "to hold the arrays of the state", str(problem)) from None
     if not isinstance(note, dict) or hashlib.sha256(raw).hexdigest() != note.get("sha256"):
-        raise InputError(f"Expected {beside.name} to be the file that {path.name} was saved with; its digest differs.")
-    try:
-        with np.load(io.BytesIO(raw), allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except (ValueError, zipfile.BadZipFile) as problem:
-        raise errors.refuse("path", str(beside), "to be a readable NPZ file", str(problem)) from None
+        raise InputError(
+            f"Expected {beside.name} to be the file that {path.name} was saved with; its digest differs.",
+            argument="path",
+            value=str(path),
+            expected=f"to be the file that {path.name} was saved with",
+        )
+    return storage.unpacked(raw, beside)
 
 
 def _beside(path: Path) -> Path:
@@ -120,22 +128,11 @@ def _beside(path: Path) -> Path:
     return path.with_suffix(".npz") if path.suffix == ".json" else path.with_name(path.name + ".npz")
 
 
-def _replace(path: Path, content: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(path.name + ".part")
-    unfinished.write_bytes(content)
-    unfinished.replace(path)
-
-
 @contextmanager
 def reading() -> Iterator[None]:
     """Turn whatever a malformed state provokes into one clear `InputError`."""
-    try:
+    with storage.reading("the accountant's state"):
         yield
-    except InputError:
-        raise
-    except (KeyError, TypeError, ValueError, AttributeError) as problem:
-        raise InputError(f"Expected a well-formed accountant state, got one that does not fit: {problem!r}.") from None
 
 
 def shaped(value: Any, shape: tuple[int, ...]) -> Array:

@@ -2,11 +2,11 @@
 
     shift = distance / noise_std,      cost = (α-1) D_α of the step, shape (records, orders)
 
-add-remove: B4, which bounds both directions (B6); "add" alone is the exact, smaller B6. replace-one: the record
-and any other of at most the cap change places, the pair of H10, which is not symmetric: what the run itself had
-is the first of the pair, so "both" takes the larger. Few records are costed exactly, many by lookup in
-a table that is never below the truth: which of the two depends on the number of records only, so that a resumed
-run gives the same answer as one that was not interrupted.
+add-remove: the sampled Gaussian's remove cost (B4), which bounds both directions; "add" alone is the exact, smaller
+one (B6). replace-one: the record and any other of at most the cap change places, the worst pair (H10), which is not
+symmetric: what the run itself had is the first of the pair, so "both" takes the larger. Few records are costed exactly,
+many by lookup in a table that is never below the truth: which of the two depends on the number of records only, so
+that a resumed run gives the same answer as one that was not interrupted.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bayesdp.divergence import replace_one, sgm
 from bayesdp.divergence.lattice import CostLattice
 from bayesdp.divergence.stable import log_mean_exp
 from bayesdp.divergence.table import CostTable, RoundedUp
-from bayesdp.errors import Array, InputError
+from bayesdp.errors import Array
 from bayesdp.estimate import METHODS, upper_mean
 
 EXACT_RECORDS = 32
@@ -54,9 +54,11 @@ class StepCost:
     def __init__(self, orders: Array, *, adjacency: str, direction: str, cap: float | None) -> None:
         errors.one_of("direction", direction, DIRECTIONS)
         if adjacency == "replace-one" and cap is None:
-            raise InputError(
-                'Expected cap (the clip norm) to be given for adjacency="replace-one": the other record may be '
-                "anything up to it."
+            raise errors.refuse(
+                "cap",
+                None,
+                f'to be given for {errors.named("adjacency")}="replace-one": the other record may be anything up to it',
+                got="",
             )
         self.orders, self.cap = orders, cap
         self._adjacency, self._direction = adjacency, direction
@@ -68,7 +70,12 @@ class StepCost:
         result = errors.array(name, value, least=0, ndim=(1, 2))
         slack = _slack(value)
         if self.cap is not None and (result > self.cap * (1 + max(slack, FLOAT32_SLACK))).any():
-            raise errors.refuse(name, float(result.max()), f"to be at most cap={self.cap:g}", "Clip before accounting.")
+            raise errors.refuse(
+                name,
+                float(result.max()),
+                f"to be at most {errors.named('cap')}={self.cap:g}",
+                "Clip before accounting.",
+            )
         with np.errstate(over="ignore"):
             result = result * (1 + slack)
         return result if self.cap is None else np.minimum(result, self.cap)
@@ -122,17 +129,21 @@ class StepCost:
         return self._worst[noise_std, sampling_rate]
 
     def averaged(self, distances: Array, noise_std: float, sampling_rate: float, weights: Array) -> Array:
-        """Compute log E_B A for batches with known probabilities (SPEC H1): (records, batches) to (records, orders)."""
+        """Compute log E_B A for batches with known probabilities (H1): (records, batches) to (records, orders)."""
         costs = self(distances, noise_std, sampling_rate)
         with np.errstate(divide="ignore"):
             return log_mean_exp(np.swapaxes(costs, 1, 2), np.log(weights))
 
     def bounded(self, distances: Array, noise_std: float, sampling_rate: float, method: str, failure: float) -> Array:
-        """An upper confidence bound of log E_B A from sampled batches (SPEC H1 with H9)."""
+        """An upper confidence bound of log E_B A from sampled batches (averaged sensitivity H1, bounds H9)."""
         if self.cap is None and METHODS[method].needs_range:
-            raise InputError(
-                f"Expected cap (the clip norm) to be given for sampled batches and estimator={method!r}: a bound on an "
-                "average needs the worst case. Or give batch_weights if the batches are all there are."
+            raise errors.refuse(
+                "cap",
+                None,
+                f"to be given for sampled batches and {errors.Argument('estimator', method)}: a bound on an average "
+                "needs the worst case",
+                "Or give batch_weights if the batches are all there are.",
+                got="",
             )
         costs, worst = self(distances, noise_std, sampling_rate), self.worst(noise_std, sampling_rate)
         costs = np.moveaxis(costs, 1, 0)
@@ -147,7 +158,7 @@ class StepCost:
         return sgm.cost(shift, self.orders, sampling_rate=sampling_rate, direction=direction)
 
     def _replaced(self, shift: Array, noise_std: float, sampling_rate: float) -> Array:
-        """H10's pair with the unknown record at the cap: the run had this record, or had the other, or either."""
+        """The worst pair (H10), the unknown record at the cap: the run had this record, or had the other, or either."""
         other = np.full_like(shift, min(self._other(noise_std), FAR))
         pairs = {"remove": [(shift, other)], "add": [(other, shift)], "both": [(shift, other), (other, shift)]}
         costs = [
@@ -156,7 +167,7 @@ class StepCost:
         return np.asarray(np.max(costs, axis=0) * _QUADRATURE)
 
     def _unsampled(self, shift: Array, noise_std: float) -> Array:
-        """Cost at rate 1, which no smaller rate exceeds (B4, H10): α(α-1) r²/2, infinite beyond float64."""
+        """Cost at rate 1, which no smaller rate exceeds (B2): α(α-1) r²/2, infinite beyond float64."""
         with np.errstate(over="ignore"):
             squared = np.square(shift + self._other(noise_std))
             return np.asarray(squared[:, None] * (self.orders * (self.orders - 1) / 2))

@@ -7,19 +7,20 @@ The tally is how often each (z, q) was used; an engine turns it into (ε, δ) wh
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 
 from bayesdp import convert, errors
 from bayesdp.accountant import pld, rdp
+from bayesdp.accountant import state as states
+from bayesdp.attacker import AttackerBounds, bounds
 from bayesdp.compose.advanced import gaussian_run
-from bayesdp.errors import Array, InputError
+from bayesdp.compose.ex_post import DP_SHARE
+from bayesdp.errors import Array
 from bayesdp.guarantee import ADJACENCIES, Adjacency, Guarantee
 
 Engine = Literal["pld", "rdp", "moments", "advanced"]
@@ -38,13 +39,16 @@ _PAIR = {
     "add-remove": "One record enters or leaves the data and moves a sum by at most the clip norm.",
     "replace-one": "One record is exchanged for another: shifts of a clip norm either way (H10).",
 }
+_REACH = 1e-5
+"""The δ whose ε says how far the grid of losses must reach where none is asked for."""
 _FIXED = "Noise, rates and number of steps were fixed without looking at the data."
 
 
-class WorstCaseAccountant:
+class WorstCaseAccountant(states.Saved):
     """(ε, δ)-DP of steps with noise multiplier z = noise / clip norm and Poisson sampling rate q.
 
-    - `engine`: "pld" (B11, H10), "rdp" (B10), "moments" (C16, strong form) or "advanced" (D6-D8).
+    - `engine`: "pld" (privacy loss distributions, B11), "rdp" (Rényi curve, B10), "moments" (C16, strong form) or
+      "advanced" (D6-D8).
     - `adjacency`: "add-remove" or "replace-one"; z is relative to the clip norm for both.
     - `orders`: Rényi orders for "rdp", "pld" and "moments" (whole there); searched for when not given.
     - `total_steps`: stepping past it is an error and changes nothing.
@@ -55,6 +59,7 @@ class WorstCaseAccountant:
 
     def __init__(
         self,
+        *,
         engine: Engine = "pld",
         adjacency: Adjacency = "add-remove",
         orders: Any = None,
@@ -89,15 +94,12 @@ class WorstCaseAccountant:
         z = errors.noise("noise_multiplier", noise_multiplier)
         q = errors.rate("sampling_rate", sampling_rate)
         count = errors.whole("steps", steps, least=0)
-        if self.total_steps is not None and self.steps + count > self.total_steps:
-            raise InputError(
-                f"Expected at most total_steps={self.total_steps} steps, got {self.steps} and {count} more."
-            )
+        errors.more_steps(self.total_steps, self.steps, count)
         if count:
             self._tally[z, q] = self._tally.get((z, q), 0) + count
 
     def cost(self, order: float) -> float:
-        """Σ_t (α−1) D_α of all steps at order α, by our own sums and integrals (B4, B5, B14, H10)."""
+        """Σ_t (α−1) D_α of all steps at order α, by our own sums and integrals (B4, B5; replaced: H10)."""
         alpha = errors.number("order", order, above=1)
         return float(rdp.cost(self.history, self.adjacency, np.array([alpha]))[0])
 
@@ -110,10 +112,10 @@ class WorstCaseAccountant:
         if self.engine == "advanced":
             return self._advanced(history, delta)
         if self.engine == "moments":
-            return max(0.0, self._search(history, partial(_epsilons, delta=delta, conversion="tail")))
+            return max(0.0, self._search(history, partial(_epsilons, delta=delta, strength="strong")))
         bound = 0.0
         if delta**2 <= self._bretagnolle_huber(history):
-            bound = max(0.0, self._search(history, partial(_epsilons, delta=delta, conversion="hockey-stick")))
+            bound = max(0.0, self._search(history, partial(_epsilons, delta=delta, strength="weak")))
         if self.engine == "rdp" or bound == 0 or math.isinf(bound):
             return bound
         return min(bound, pld.epsilon(history, self.adjacency, delta, self._width(history, bound)))
@@ -126,8 +128,8 @@ class WorstCaseAccountant:
             return 0.0
         if self.engine == "advanced":
             return self._advanced_delta(history, epsilon)
-        conversion: convert.Conversion = "tail" if self.engine == "moments" else "hockey-stick"
-        log_delta = self._search(history, partial(_log_deltas, epsilon=epsilon, conversion=conversion))
+        strength: convert.Strength = "strong" if self.engine == "moments" else "weak"
+        log_delta = self._search(history, partial(_log_deltas, epsilon=epsilon, strength=strength))
         bound = float(convert.from_log_delta(log_delta))
         if self.engine == "moments":
             return bound
@@ -135,13 +137,32 @@ class WorstCaseAccountant:
         if self.engine == "rdp" or bound == 0:
             return bound
         # Only the order of magnitude of the largest loss that matters is needed for the grid.
-        reach = self._search(history, partial(_epsilons, delta=1e-5, conversion="hockey-stick"))
+        reach = self._search(history, partial(_epsilons, delta=_REACH, strength="weak"))
         if math.isinf(reach):
             return bound
         return min(bound, pld.delta(history, self.adjacency, epsilon, self._width(history, max(reach, epsilon))))
 
+    def attacker(self) -> AttackerBounds:
+        """What no attacker exceeds against these steps: advantage, right guesses, the trade-off curve (H17).
+
+        From the loss distribution, whichever the engine; from δ(0) alone where its grid would be too coarse.
+        """
+        history = self._active()
+        if not history:
+            return bounds((), 0.0, 0.0)
+        advantage = self.delta(0.0)
+        reach = rdp.minimum(history, self.adjacency, partial(_epsilons, delta=_REACH, strength="weak"), None)
+        if math.isinf(reach):
+            return bounds((), advantage, 0.0)
+        width = self._width(history, reach)
+        advantage = min(advantage, pld.delta(history, self.adjacency, 0.0, width))
+        return bounds(pld.laws(history, self.adjacency, width), advantage, pld.rounding(history))
+
     def guarantee(self, delta: float) -> Guarantee:
-        """The promise at δ, with its fine print. Strong for "moments" (tail conversion), else weak."""
+        """The promise at δ, with its fine print. Strong for "moments" (tail conversion), else weak.
+
+        With the engine "pld" it also holds what an attacker can do (`attacker`).
+        """
         sampled = any(run.sampling_rate < 1 for run in self.history)
         return Guarantee(
             notion="dp",
@@ -152,6 +173,7 @@ class WorstCaseAccountant:
             sampling="poisson" if sampled else "none",
             assumptions=(_HOW[self.engine], _PAIR[self.adjacency], _FIXED),
             delta_split={"steps": delta / 2, "slack": delta / 2} if self.engine == "advanced" else {"dp": delta},
+            attacker=self.attacker() if self.engine == "pld" else None,
         )
 
     def state(self) -> dict[str, Any]:
@@ -167,36 +189,16 @@ class WorstCaseAccountant:
         }
 
     @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> WorstCaseAccountant:
+    def from_state(cls, state: Mapping[str, Any]) -> Self:
         """The accountant that `state` describes. Another kind or version, or malformed: `InputError`."""
-        if not isinstance(state, Mapping) or state.get("kind") != KIND:
-            found = state.get("kind") if isinstance(state, Mapping) else state
-            raise errors.refuse("kind", found, f"to be {KIND!r}")
-        if state.get("version") != VERSION:
-            raise errors.refuse("version", state.get("version"), f"to be {VERSION}", "Another release wrote it.")
-        expected = {"kind", "version", "engine", "adjacency", "orders", "total_steps", "history"}
-        if set(state) != expected:
-            raise errors.refuse("state", sorted(state), f"to have the keys {', '.join(sorted(expected))}")
+        states.check(state, KIND, VERSION, {"engine", "adjacency", "orders", "total_steps", "history"})
         history = state["history"]
         if not isinstance(history, list) or not all(isinstance(run, list) and len(run) == 3 for run in history):
             raise errors.refuse("history", history, "to be a list of [noise_multiplier, sampling_rate, steps]")
-        accountant = cls(state["engine"], state["adjacency"], state["orders"], state["total_steps"])
+        accountant = cls(**{name: state[name] for name in ("engine", "adjacency", "orders", "total_steps")})
         for z, q, n in history:
             accountant.step(noise_multiplier=z, sampling_rate=q, steps=n)
         return accountant
-
-    def save(self, path: str | Path) -> None:
-        """Write `state()` to `path` as JSON."""
-        Path(path).write_text(json.dumps(self.state(), allow_nan=False, indent=1), encoding="utf-8")
-
-    @classmethod
-    def load(cls, path: str | Path) -> WorstCaseAccountant:
-        """Read what `save` wrote. An unreadable or malformed file gets `InputError`."""
-        try:
-            state = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, ValueError) as problem:
-            raise errors.refuse("path", str(path), "to be a readable JSON state", str(problem)) from None
-        return cls.from_state(state)
 
     def _active(self) -> rdp.History:
         return tuple(run for run in self.history if run.sampling_rate > 0)
@@ -232,9 +234,21 @@ class WorstCaseAccountant:
         return math.exp(high)
 
 
-def _epsilons(costs: Array, orders: Array, *, delta: float, conversion: convert.Conversion) -> Array:
-    return convert.epsilon_per_order(costs, orders, delta, conversion)
+class PlanDP(NamedTuple):
+    """What the plan promises everybody: ε at δ, and at the share of δ that a mixture gives it (H14)."""
+
+    epsilon: float
+    at_share: float
+
+    @classmethod
+    def of(cls, accountant: WorstCaseAccountant, delta: float) -> PlanDP:
+        """Of the steps that `accountant` has counted."""
+        return cls(accountant.epsilon(delta), accountant.epsilon(DP_SHARE * delta))
 
 
-def _log_deltas(costs: Array, orders: Array, *, epsilon: float, conversion: convert.Conversion) -> Array:
-    return convert.log_delta_per_order(costs, orders, epsilon, conversion)
+def _epsilons(costs: Array, orders: Array, *, delta: float, strength: convert.Strength) -> Array:
+    return convert.epsilon_per_order(costs, orders, delta, strength)
+
+
+def _log_deltas(costs: Array, orders: Array, *, epsilon: float, strength: convert.Strength) -> Array:
+    return convert.log_delta_per_order(costs, orders, epsilon, strength)

@@ -10,23 +10,27 @@ from typing import Annotated, NoReturn, cast
 
 import typer
 
-from bayesdp import __version__
-from bayesdp.cli.account import account
-from bayesdp.cli.calibrate import calibrate
-from bayesdp.cli.demo import demo
-from bayesdp.cli.fit import fit
-from bayesdp.cli.instance import instance
+from bayesdp.cli.commands.account import account
+from bayesdp.cli.commands.calibrate import calibrate
+from bayesdp.cli.commands.check import check
+from bayesdp.cli.commands.demo import demo
+from bayesdp.cli.commands.epsilon_delta import delta, epsilon
+from bayesdp.cli.commands.fit import fit
+from bayesdp.cli.commands.instance import instance
+from bayesdp.cli.commands.ledger import ledger
+from bayesdp.cli.commands.plan import plan
+from bayesdp.cli.commands.predict import predict
+from bayesdp.cli.commands.publish import publish
+from bayesdp.cli.commands.report import report
+from bayesdp.cli.commands.reproduce import reproduce
+from bayesdp.cli.commands.sgld_step import sgld_step
+from bayesdp.cli.commands.study import study
+from bayesdp.cli.commands.train import train
+from bayesdp.cli.commands.unlearn import unlearn
+from bayesdp.cli.commands.verify import verify
 from bayesdp.cli.learning import INTERRUPTED, resume
-from bayesdp.cli.predict import predict
-from bayesdp.cli.refusal import one_line
-from bayesdp.cli.report import report
-from bayesdp.cli.reproduce import reproduce
-from bayesdp.cli.sgld_step import sgld_step
-from bayesdp.cli.study import study
-from bayesdp.cli.train import train
-from bayesdp.cli.unlearn import unlearn
-from bayesdp.cli.worst_case import delta, epsilon
-from bayesdp.errors import InputError
+from bayesdp.cli.refusal import Command, Refusal, one_line
+from bayesdp.version import __version__
 
 # Typer does not name the parent of all its complaints about usage; BadParameter is one of them.
 _UsageError = cast(type[typer.BadParameter], typer.BadParameter.__base__)
@@ -34,9 +38,10 @@ _UsageError = cast(type[typer.BadParameter], typer.BadParameter.__base__)
 app = typer.Typer(name="bayesdp", add_completion=False, no_args_is_help=True, rich_markup_mode="rich")
 
 _PANELS: dict[str, list[Callable[..., None]]] = {
-    "Private training": [train, fit, resume, report, predict],
+    "Private training": [check, plan, train, fit, resume, report, predict],
     "Differential privacy of a plan": [epsilon, delta, calibrate, sgld_step],
-    "Privacy of a run that happened": [account],
+    "Releases": [publish, verify],
+    "Privacy of a run that happened": [account, ledger],
     "One record": [instance, study, unlearn],
     "Look around": [demo, reproduce],
 }
@@ -53,7 +58,7 @@ def _help(text: str | None) -> str:
 
 for _panel, _commands in _PANELS.items():
     for _command in _commands:
-        app.command(help=_help(_command.__doc__), rich_help_panel=_panel)(_command)
+        app.command(cls=Command, help=_help(_command.__doc__), rich_help_panel=_panel)(_command)
 
 
 def _version(wanted: bool) -> None:
@@ -110,7 +115,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         message = problem.format_message()
         if not message:  # No command given: the help was printed instead.
             return 2
-    except InputError as problem:
+    except Refusal as problem:
         message = str(problem)
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED

@@ -3,27 +3,38 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
 from bayesdp import errors
-from bayesdp.cli import options, progress, show
-from bayesdp.cli import train_options as words
-from bayesdp.cli.plan_words import plan_in_words
+from bayesdp.cli import learning_options, options, progress, terminal
+from bayesdp.cli.learning_options import CommonOptions, RecordOptions
+from bayesdp.cli.plan_description import plan_in_words
+from bayesdp.unit import spoken
 
 if TYPE_CHECKING:
-    from bayesdp.learn.fitting import Fitting, Sampling
-    from bayesdp.learn.prepared import Prepared
+    from bayesdp.jobs.people import Whom
+    from bayesdp.jobs.prepared import Finished, PreparedJob, UnderWay
+    from bayesdp.learn.loop.run_folder import RunFolder
 
 INTERRUPTED = 130
 """The exit code after Ctrl-C: 128 and the number of the signal."""
 
-SHADOWS = "Training, with a shadow for every witness"
+LISTS = ("categories", "drop", "keep", "missing", "read")
+"""Options of records that may be repeated."""
+
+NEIGHBOURS = "Training, with a coupled neighbouring run for every witness"
 
 
-def resume(run: words.RunFolder, json: options.Json = False) -> None:
+def resume(
+    run: learning_options.RunFolder,
+    moved: learning_options.Moved = False,
+    trust_code: learning_options.TrustCode = False,
+    json: options.Json = False,
+) -> None:
     """
     Go on with a run of train or fit that was interrupted.
 
@@ -35,96 +46,179 @@ def resume(run: words.RunFolder, json: options.Json = False) -> None:
     """
     start_jax()
 
-    from bayesdp.learn.ready import check_unfinished
-    from bayesdp.learn.unfinished import job_of, prepare_any
+    from bayesdp.jobs.resume import prepare, read_job
+    from bayesdp.learn.loop import checkpoint
+    from bayesdp.learn.loop.run_folder import RunFolder
 
-    job = job_of(run)
-    check_unfinished(run)
-    with show.waiting("Loading the records"):
-        ready = prepare_any(job)
-    carry_out(ready, run, json=json, resumed=True)
+    folder = RunFolder(run)
+    job = read_job(folder, trust_code=trust_code)
+    folder.check_resumable()
+    if moved:
+        checkpoint.moved(run)
+    with terminal.waiting("Loading the records"):
+        prepared = prepare(job)
+    carry_out(prepared, run, json=json, resumed=True)
 
 
-def carry_out(ready: Prepared | Fitting | Sampling, out: Path, *, json: bool = False, resumed: bool = False) -> Any:
-    """Learn under the eyes of the user, and say what came out; Ctrl-C leaves with words on how to go on."""
-    from bayesdp.learn.fitting import Sampling
+def carry_out(
+    prepared: PreparedJob[Any, Any],
+    out: Path,
+    *,
+    json: bool = False,
+    resumed: bool = False,
+    ledger: Path | None = None,
+    budget: float | None = None,
+) -> None:
+    """Learn under the eyes of the user, and say what came out; Ctrl-C leaves with words on how to go on.
 
-    secret = isinstance(ready, Sampling)
+    `ledger`, `budget`: where the run is charged before its first step, see `jobs.charged`.
+    """
+    from bayesdp.jobs import charged
+    from bayesdp.learn.loop.run_folder import RunFolder
+
+    folder = RunFolder(out)
+    with terminal.speaking_of(prepared.data.unit):
+        finished = _learned(
+            prepared,
+            folder,
+            lambda: charged.resume(prepared, out) if resumed else charged.begin(prepared, out, ledger, budget),
+            json=json,
+        )
+        charged.measured(prepared, out, finished.report.guarantees)
+        if json:
+            terminal.guarantees(finished.report.guarantees, json=True)
+        else:
+            _tell(prepared, finished, folder)
+
+
+def _learned(
+    prepared: PreparedJob[Any, Any], folder: RunFolder, begun: Callable[[], UnderWay[Any]], *, json: bool
+) -> Finished[Any]:
     try:
-        start: Any = ready.resumed(out) if resumed else ready.begun(out)
+        run = begun()
         if not json:
-            for sentence in plan_in_words(ready):
-                show.line(sentence)
-        # Shadows are one program from the first step to the last: there is nothing to look at in between.
-        watching = show.waiting(SHADOWS) if secret else progress.watching(ready.plan.steps, silent=json)
-        with watching as look:
-            run: Any = ready.run(start, out, None if secret else look)  # type: ignore[arg-type]
+            for sentence in plan_in_words(prepared):
+                terminal.line(sentence)
+        if prepared.shows_progress:
+            with progress.watching(prepared.job.steps, silent=json) as so_far:
+                return run(so_far)
+        with terminal.waiting(NEIGHBOURS):
+            return run(None)
     except KeyboardInterrupt:
-        begun = (out / "job.json").exists()
-        show.remark(
-            f"\nInterrupted. Nothing is lost: go on with\n  bayesdp resume {out}" if begun else "\nInterrupted."
-        )
+        on = f"\nInterrupted. Nothing is lost: go on with\n  bayesdp resume {folder.path}"
+        terminal.remark(on if folder.begun else "\nInterrupted.")
         raise typer.Exit(INTERRUPTED) from None
-    if json:
-        show.guarantees(run.guarantees, json=True)
-        return run
-    _tell(ready, run, out)
-    return run
 
 
-def _tell(ready: Prepared | Fitting | Sampling, result: Any, out: Path) -> None:
-    details: dict[str, Any] = ready.details(result)
-    posterior = details.get("posterior")
-    if posterior is not None:
-        show.posterior(posterior, seeded=ready.job.seed is not None)
-    for name, value in details["metrics"].items():
-        show.line(show.metric(name, value))
-    account = getattr(result, "run", result)
-    show.guarantees(account.guarantees, record=_most_exposed(ready, account), fine_print=False)
-    curve = account.curve()
+def _tell(prepared: PreparedJob[Any, Any], finished: Finished[Any], folder: RunFolder) -> None:
+    report, seeded = finished.report, prepared.job.seed is not None
+    if report.posterior is not None:
+        terminal.posterior(report.posterior, seeded=seeded)
+    for name, value in finished.metrics.items():
+        terminal.line(terminal.metric(name, value))
+    if report.confusion is not None:
+        terminal.confusion(report.confusion)
+    if report.paid is not None:
+        terminal.paid(report.paid, seeded=seeded)
+    for sentence in finished.remarks:
+        terminal.line(sentence)
+    terminal.guarantees(report.guarantees, record=_whose(prepared, finished), fine_print=False)
+    largest = _largest(prepared, finished)
+    if largest:
+        terminal.line(f"\n{largest}")
+    curve = finished.account.curve()
     if curve is not None:
-        show.curve(curve)
-    dp = account.guarantees[0]
-    watched = bool(ready.job.watch) and (out / "params.npz").exists()
-    _afterwards(out, private=ready.job.seed is None and math.isfinite(dp.epsilon), watched=watched)
+        terminal.curve(curve)
+    if report.groups is not None:
+        terminal.groups(report.groups, report.delta)
+    whom = ""
+    if prepared.job.watch and not (folder.posterior.exists() or folder.samples.exists()):
+        whom = spoken("watched records", prepared.data.unit)
+    _afterwards(folder, private=not seeded and math.isfinite(report.guarantees[0].epsilon), watched=whom)
 
 
-def _most_exposed(ready: Any, account: Any) -> str:
-    """The number of the most exposed watched record."""
-    if not ready.job.watch or account.instance is None:
-        return "most exposed witness"
-    return f"number {ready.watched[int(account.instance.epsilon(account.plan.delta).argmax())]}"
+def _whose(prepared: PreparedJob[Any, Any], finished: Finished[Any]) -> str:
+    """Whom the per-instance promise is for: each record that was named beforehand."""
+    if not prepared.job.watch or finished.account.instance is None:
+        return "each witness"
+    watched = prepared.whom
+    named = "number " if prepared.data.people is None else ""
+    return f"{named}{watched[0]}" if len(watched) == 1 else f"each of {len(watched):,} watched"
 
 
-def _afterwards(out: Path, *, private: bool, watched: bool) -> None:
-    """`private`: there is noise of this run's own, and it bounds what everybody can lose."""
+def _largest(prepared: PreparedJob[Any, Any], finished: Finished[Any]) -> str:
+    """Which of several watched records the number shown is that of, and that it is no promise to that one as such."""
+    account, watched = finished.account.instance, prepared.whom
+    if account is None or not prepared.job.watch or len(watched) == 1:
+        return ""
+    most = int(account.exposure(finished.report.delta).argmax())
+    named = "number " if prepared.data.people is None else ""
+    return f"Of the watched records the largest is shown, that of {named}{watched[most]}. {terminal.NAMED}"
+
+
+def _afterwards(folder: RunFolder, *, private: bool, watched: str) -> None:
+    """`private`: there is noise of this run's own, and it bounds what everybody can lose. `watched`: who, if any."""
     verdict = "may be published with its DP guarantee" if private else "NOT PRIVATE: not for publication"
-    show.line("")
-    show.uncut(f"Report: {out / 'report.html'}  (opens in a browser; sensitive, like the whole folder)")
-    if (out / "samples.npz").exists():
-        show.uncut(
-            f"Samples: {out / 'samples.npz'}  (what was accounted for; nothing else of the posterior was written)"
+    terminal.line("")
+    terminal.uncut(f"Report: {folder.page}  (opens in a browser; sensitive, like the whole folder)")
+    out = folder.path
+    if folder.samples.exists():
+        terminal.uncut(
+            f"Samples: {folder.samples}  (what was accounted for; nothing else of the posterior was written)"
         )
-    elif (out / "posterior.npz").exists():
-        show.uncut(f"Posterior: {out / 'posterior.npz'}  ({verdict})")
+    elif folder.posterior.exists():
+        terminal.uncut(f"Posterior: {folder.posterior}  ({verdict})")
     else:
-        show.uncut(f"Model: {out / 'params.npz'}  ({verdict})")
-    show.uncut("Next:")
-    show.uncut(f"  bayesdp predict {out} FILE  (the model on further records)")
+        terminal.uncut(f"Model: {folder.params}  ({verdict})")
+    terminal.uncut("Next:")
+    terminal.uncut(f"  bayesdp predict {out} FILE  (the model on further records)")
     if watched:
-        show.uncut(f"  bayesdp instance {out}  (what it cost each of the watched records)")
-    show.uncut(f"  bayesdp report {out}  (the promises in full sentences, with their fine print)")
+        terminal.uncut(f"  bayesdp instance {out}  (what it cost each of the {watched})")
+    terminal.uncut(f"  bayesdp report {out}  (the promises in full sentences, with their fine print)")
+    if private and not folder.samples.exists():
+        terminal.uncut(f"  bayesdp publish {out} --out BUNDLE  (the model, a page and a card that may be published)")
 
 
-def source(data: str, **given: Any) -> Any:
-    """The records that the options of DATA name."""
-    from bayesdp.learn.source import Source
+def assigned(chosen: RecordOptions, common: CommonOptions, **more: Any) -> dict[str, Any]:
+    """The fields of a job that both groups of options fill; `more` of the records' own."""
+    from bayesdp.data.preparation.declared import typed
+    from bayesdp.jobs.data_source import DataSource
 
-    lists: dict[str, Any] = {name: tuple(given.pop(name) or ()) for name in ("categories", "drop")}
-    return Source.given(data, **lists, download=not given.pop("no_download"), **given)
+    given = {**vars(chosen), **more}
+    lists: dict[str, Any] = {name: tuple(given.pop(name) or ()) for name in LISTS}
+    known = typed(given.pop("bounds") or (), given.pop("levels") or (), given.pop("bounds_file"))
+    if known:
+        lists |= {"bounds": known.bounds, "levels": known.levels}
+    source = DataSource.given(given.pop("data"), **lists, download=not given.pop("no_download"), **given)
+    return {
+        **vars(common),
+        "data": source,
+        "watch": whom(common.watch, named=source.person is not None),
+        "seed": seed_of(common.seed),
+    }
 
 
-def records(text: str | None, name: str = "--watch") -> tuple[int, ...] | Literal["everyone"]:
+def whom(text: str | None, name: str = "watch", *, named: bool) -> tuple[Whom, ...] | Literal["everyone"]:
+    """Numbers of records, or names of people where these are `named`."""
+    if not named or text is None or text == "everyone":
+        return records(text, name)
+    return names(text, name)
+
+
+def names(text: str, name: str) -> tuple[str, ...]:
+    """Names of people, typed or one in each line of a text file."""
+    file = Path(text)
+    if file.is_file():
+        parts = file.read_text(encoding="utf-8", errors="replace").splitlines()
+    else:
+        parts = text.split(",")
+    found = tuple(part.strip() for part in parts if part.strip())
+    if not found or len(set(found)) < len(found):
+        raise errors.refuse(name, text, "to name at least one person, each once")
+    return found
+
+
+def records(text: str | None, name: str = "watch") -> tuple[int, ...] | Literal["everyone"]:
     """Numbers of records: typed, or one in each line of a text file; or the word everyone."""
     if text is None or text == "everyone":
         return "everyone" if text else ()
@@ -144,15 +238,26 @@ def records(text: str | None, name: str = "--watch") -> tuple[int, ...] | Litera
 
 def seed_of(value: float | None) -> int | None:
     """The whole number of --seed."""
-    return None if value is None else errors.whole("--seed", value, least=0)
+    return None if value is None else errors.whole("seed", value, least=0)
 
 
-def check_noise(epsilon: float | None, noise_multiplier: float | None, *, needed: bool) -> None:
+def check_noise(common: CommonOptions, *, needed: bool) -> None:
     """Refuse two ways to say how much noise there is, and none where one is `needed`."""
+    epsilon, noise_multiplier = common.epsilon, common.noise_multiplier
     if epsilon is not None and noise_multiplier is not None:
-        raise errors.InputError("Expected --epsilon or --noise-multiplier, got both.")
+        raise errors.unmet(
+            "noise_multiplier",
+            noise_multiplier,
+            f"{errors.named('epsilon')} or {errors.named('noise_multiplier')}",
+            "both",
+        )
     if needed and epsilon is None and noise_multiplier is None:
-        raise errors.InputError("Expected --epsilon, the DP ε to keep, or --noise-multiplier, got neither.")
+        raise errors.unmet(
+            "epsilon",
+            None,
+            f"{errors.named('epsilon')}, the DP ε to keep, or {errors.named('noise_multiplier')}",
+            "neither",
+        )
 
 
 def start_jax() -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bayesdp.errors import InputError
+from bayesdp import errors
 
 _PLAN = "How noise is added"
 _METHOD = "How it is accounted for"
@@ -45,6 +45,20 @@ def output(name: str, metavar: str, text: str, parser: Parser = None) -> Any:
 # --- the plan ---------------------------------------------------------------------------------------------------
 
 Epsilon = Annotated[float, plan("--epsilon", "E", "The DP ε to keep, e.g. 2.")]
+EpsilonOrNone = Annotated[float | None, plan("--epsilon", "E", "The DP ε to keep, e.g. 2.")]
+Attacker = Annotated[
+    float | None,
+    plan(
+        "--attacker",
+        "P",
+        "Instead of --epsilon: how often an attacker who starts undecided may be right, e.g. 0.55 (a coin is right "
+        "half of the time).",
+    ),
+]
+Advantage = Annotated[
+    float | None,
+    plan("--advantage", "A", "Instead of --epsilon: how far true positives may exceed false positives, e.g. 0.1."),
+]
 Delta = Annotated[
     float, plan("--delta", "D", "The δ, in (0, 1): well below one over the number of records, e.g. 1e-5.")
 ]
@@ -118,16 +132,14 @@ Coverage = Annotated[
 ]
 Failure = Annotated[
     float,
-    _method(
-        "--failure", "F", "Chance that the share is wrong (audit-set) or one estimate is (holder, product).", number
-    ),
+    _method("--failure", "F", "Chance that the share is wrong (holdout) or one estimate is (holder, product).", number),
 ]
 Composition = Annotated[
     str,
     _method(
         "--composition",
         "NAME",
-        "How Bayesian costs add up: audit-set; or as in the papers holder, or product (unsound).",
+        "How Bayesian costs add up: holdout; or as in the papers holder, or product (unsound).",
     ),
 ]
 Estimator = Annotated[
@@ -154,6 +166,15 @@ Members = Annotated[
         "outsiders only.",
     ),
 ]
+Groups = Annotated[
+    Path | None,
+    _witnesses(
+        "--groups",
+        "FILE",
+        "The group of each record, e.g. groups.txt: a line each, in the order of FILE's records and then of those of "
+        "--members. Also a Bayesian number for each group, all valid together (holdout).",
+    ),
+]
 ArrayName = Annotated[str | None, _witnesses("--array", "NAME", "Which array of an NPZ with several, e.g. norms.")]
 Header = Annotated[
     bool | None,
@@ -168,9 +189,15 @@ Header = Annotated[
 
 Json = Annotated[bool, output("--json", " ", "Print a JSON list of guarantees and nothing else.")]
 Curve = Annotated[
-    bool, output("--curve", " ", "Also the Bayesian ε of several shares of people, valid together (audit-set).")
+    bool, output("--curve", " ", "Also the Bayesian ε of several shares of people, valid together (holdout).")
 ]
-Top = Annotated[float | None, output("--top", "N", "Also the N most exposed records, e.g. 5. Sensitive.", number)]
+Unit = Annotated[
+    str, output("--unit", "NAME", "record, or person where each column of FILE is a person with several rows.")
+]
+Top = Annotated[
+    float | None,
+    output("--top", "N", "Also the N most exposed records, e.g. 5: sensitive, and no promise to these.", number),
+]
 Seed = Annotated[float, output("--seed", "S", "Seed of the random draws: the same seed, the same output.", number)]
 Out = Annotated[Path, output("--out", "FOLDER", "Where the files go; made if missing.")]
 Full = Annotated[bool, output("--full", " ", "The paper's own size, where the usual one is smaller: hours.")]
@@ -180,10 +207,10 @@ Figure = Annotated[str | None, typer.Argument(metavar="NAME", help="Which figure
 
 def order_list(text: str | None) -> list[float] | None:
     """The numbers of `--orders`; the accountant checks their values."""
-    return None if text is None else numbers("--orders", text)
+    return None if text is None else numbers("orders", text)
 
 
-def numbers(option: str, text: str, count: int | None = None) -> list[float]:
+def numbers(name: str, text: str, count: int | None = None) -> list[float]:
     """Numbers separated by commas; `count` of them when given. Anything else gets `InputError`."""
     expected = "numbers" if count is None else f"{count} numbers"
     try:
@@ -191,5 +218,5 @@ def numbers(option: str, text: str, count: int | None = None) -> list[float]:
     except ValueError:
         values = []
     if not values or count not in (None, len(values)):
-        raise InputError(f"Expected {option} to be {expected} separated by commas, got {option}={text!r}.")
+        raise errors.refuse(name, text, f"to be {expected} separated by commas", got=str(errors.Argument(name, text)))
     return values

@@ -13,8 +13,9 @@ from rich.live import Live
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Table
 
-from bayesdp.cli import show
+from bayesdp.cli import terminal
 from bayesdp.rounding import up
+from bayesdp.unit import spoken
 
 if TYPE_CHECKING:
     from bayesdp.learn import Run
@@ -28,7 +29,7 @@ def watching(steps: int, *, silent: bool = False) -> Iterator[Callable[[Run], No
 
         def say(run: Run) -> None:
             if not silent:
-                show.remark(_line(run, clock))
+                terminal.remark(_line(run, clock))
 
         yield say
         return
@@ -46,31 +47,43 @@ def watching(steps: int, *, silent: bool = False) -> Iterator[Callable[[Run], No
 
 
 def _line(run: Run, clock: _Clock) -> str:
-    measured = [show.metric(name, value) for name, value in run.looks[-1].metrics.items()]
-    losses = [f"{label} ≤ {loss}" for label, loss, _ in _losses(run)]
+    measured = [terminal.metric(name, value) for name, value in run.snapshots[-1].metrics.items()]
+    losses = [f"{label} {loss}" for label, loss, _ in _losses(run)]
     words = [f"step {run.steps} of {clock.steps}", *measured, *losses, clock.left(run.steps)]
     return "; ".join(word for word in words if word)
 
 
 def _panel(run: Run) -> Table:
     grid = Table.grid(padding=(0, 2))
-    for name, value in run.looks[-1].metrics.items():
-        grid.add_row(f"  {name}", show.metric(name, value).removeprefix(f"{name}: "), "")
+    for name, value in run.snapshots[-1].metrics.items():
+        grid.add_row(f"  {name}", terminal.metric(name, value).removeprefix(f"{name}: "), "")
     for label, loss, whom in _losses(run):
-        grid.add_row(f"  {label} so far", f"≤ {loss}", whom)
+        grid.add_row(f"  {label}", loss, whom)
     return grid
 
 
 def _losses(run: Run) -> list[tuple[str, str, str]]:
-    """Name, number and audience of each ε so far: upper bounds by quick accounting, a little above the final ones."""
-    last = run.looks[-1]
-    watched = "most exposed of the watched records" if run.tallies.watched is not None else "most exposed witness"
+    """Name, words and audience of each ε so far, an upper bound.
+
+    Beside the DP ε of all planned steps, which is what whoever stops by looking has (H14): none is shown above it.
+    """
+    from bayesdp import everybody
+
+    last, plan = run.snapshots[-1], run.tallies.plan_dp()
+    dp = None if plan is None else plan.epsilon
+    watched = run.tallies.counts.watched
+    whom = "the watched record" if watched == 1 else "the largest of each watched record" if watched else "each witness"
     found = [
-        ("DP ε", last.dp, "everybody"),
-        ("Bayesian ε", last.bdp, f"{100 * run.plan.coverage:g} % of people"),
-        ("per-instance ε", last.per_instance, watched),
+        ("Bayesian ε", last.bdp, f"{100 * run.plan.coverage:g} % of people, so far"),
+        ("per-instance ε", last.per_instance, f"{spoken(whom, run.plan.unit)}, so far"),
     ]
-    return [(label, up(loss, 3), whom) for label, loss, whom in found if loss is not None]
+    shown = [
+        (label, everybody.shown(loss, dp, 3) if everybody.wins(loss, dp) else f"≤ {up(loss, 3)}", whom)
+        for label, loss, whom in found
+        if loss is not None
+    ]
+    worst_case = "∞" if dp is None else up(dp, 3)
+    return [("DP ε", f"≤ {worst_case}", "everybody, all planned steps"), *shown]
 
 
 class _Clock:

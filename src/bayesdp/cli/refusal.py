@@ -1,80 +1,66 @@
-"""From the library's words to the command line's: `noise_multiplier` is typed as `--noise-multiplier` here."""
+"""From the library's words to the command line's: `noise_multiplier` is typed as `--noise-multiplier` here.
+
+A refused argument is a field of the error (`InputError.argument`), and so is every other that its sentence names: each
+is looked up among the options of the command that was typed.
+"""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterable
+from typing import Any
 
-OPTIONS = {
-    "noise_multiplier": "--noise-multiplier",
-    "noise_std": "--noise-std",
-    "sampling_rate": "--sampling-rate",
-    "steps": "--steps",
-    "total_steps": "--total-steps",
-    "delta": "--delta",
-    "epsilon": "--epsilon",
-    "engine": "--engine",
-    "adjacency": "--adjacency",
-    "orders": "--orders",
-    "coverage": "--coverage",
-    "failure": "--failure",
-    "composition": "--composition",
-    "estimator": "--estimator",
-    "cap": "--clip-norm",
-    "seed": "--seed",
-    "out": "--out",
-    "name": "NAME",
-    "sensitivities": "distances",
-    "data": "DATA",
-    "run": "RUN",
-    "target": "--target",
-    "task": "--task",
-    "drop": "--drop",
-    "categories": "--categories",
-    "scale": "--scale",
-    "test_share": "--test-share",
-    "features": "--features",
-    "data_dir": "--data-dir",
-    "full": "--full",
-    "model": "--model",
-    "optimizer": "--optimizer",
-    "learning_rate": "--learning-rate",
-    "momentum": "--momentum",
-    "clip_norm": "--clip-norm",
-    "batch_size": "--batch-size",
-    "epochs": "--epochs",
-    "noise_schedule": "--schedule",
-    "epsilon_budget": "--epsilon-budget",
-    "audit": "--audit",
-    "members": "--members",
-    "watch": "--watch",
-    "method": "--method",
-    "guide": "--guide",
-    "variant": "--variant",
-    "noise_aware": "--noise-aware",
-    "samples": "--samples",
-    "radius": "--radius",
-    "scales": "--scales",
-    "group": "--group",
-    "components": "--components",
-    "non_private_too": "--non-private-too",
-}
-"""The library's name of an argument → what the user typed."""
+import typer
+from typer.core import TyperCommand
 
-_NAMES = "|".join(OPTIONS)
-# Some names are also English words, so only places where the library names an argument count: after "Expected",
-# before "=", before "[index]", in "give data_dir" and in "give cap (the clip norm)".
-_NAMED = re.compile(
-    rf"\bcap \(the clip norm\)|(?<=Expected )({_NAMES})\b|(?<![\w-])({_NAMES})(?=[=\[])|(?<=give )data_dir\b"
-)
-_LIST_OF_ONE = re.compile(r"(--drop|--categories)=\(('[^']*'),\)")
+from bayesdp.errors import InputError
+
+_ALSO = {"cap": "clip_norm", "noise_schedule": "schedule", "norm": "feature_norm"}
+"""Arguments that a command has under another name of its own."""
+
+_WORDS = {"sensitivities": "distances"}
+"""Arguments that are no options: what they are called here."""
+
+_OF_RUNS = ("fit", "train")
+"""The commands whose options a run was made with: what is wrong with a run's folder is in their words."""
 
 
-def in_options(message: str) -> str:
-    """`message` with every argument under its command-line name."""
-    renamed = _NAMED.sub(lambda found: OPTIONS[found[0].removesuffix(" (the clip norm)")], message)
-    return _LIST_OF_ONE.sub(r"\1 \2", renamed)
+class Refusal(Exception):
+    """Bad input in the words of the command line, on one line."""
+
+
+class Command(TyperCommand):
+    """A command that says what it cannot use under the names that were typed."""
+
+    def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]  # Typer's Context is click's
+        try:
+            return super().invoke(ctx)
+        except InputError as problem:
+            others = ctx.parent.command.commands if ctx.parent else {}  # type: ignore[attr-defined]
+            known = [*(others[name] for name in _OF_RUNS if name in others), self]
+            raise Refusal(one_line(in_options(problem, known))) from problem
+
+
+def in_options(problem: InputError, commands: Iterable[TyperCommand]) -> str:
+    """The sentence of `problem` with the options of these commands for its arguments; the last command counts most."""
+    options = {param.name: param for command in commands for param in command.params}
+
+    def spell(argument: str, value: str | None) -> str:
+        name, bracket, index = argument.partition("[")
+        option: Any = options.get(_ALSO.get(name, name)) or options.get(name)
+        if option is None:
+            word = _WORDS.get(name, name)
+        elif option.param_type_name == "argument":
+            word = option.metavar
+        else:
+            word = option.opts[0]
+            if option.multiple and value is not None and value.startswith("("):
+                return f"{word} {value[1:-1].rstrip(',')}"  # a list of one is typed as it is
+        word += bracket + index
+        return word if value is None else f"{word}={value}"
+
+    return problem.spelled(spell)
 
 
 def one_line(message: str) -> str:
-    """`message` in the command line's words, on one line."""
-    return " ".join(in_options(message).split())
+    """`message` without line breaks."""
+    return " ".join(message.split())

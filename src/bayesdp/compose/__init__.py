@@ -4,8 +4,8 @@
 |---|---|---|
 | `additive` | sum of costs; basic (ε, δ) | costs fixed in advance |
 | `advanced` | advanced composition of (ε, δ) | fixed in advance; for comparison |
-| `holder` | S0's Hölder composition | a population, costs that do not depend on the past |
-| `product` | S1's product | never |
+| `holder` | the Hölder rule of paper S0 | a population, costs that do not depend on the past |
+| `product` | the product rule of paper S1 | never |
 | `expected`, `one_holder` | averages over runs | averages exact, or bounded with a stated failure |
 | `ex_post` | the realised costs of one run | any adaptivity; an ex-post statement |
 | `filters` | drop records at their budget | always; ordinary DP |

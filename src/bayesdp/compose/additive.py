@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from bayesdp.errors import Array, InputError, array, whole
+from bayesdp.errors import Array, array, refuse, unmet, whole
 
 
 def total(costs: Any, axis: int = 0) -> Array:
-    """Σ_t cost_t at each order (B11).
+    """Σ_t cost_t at each order (composition for fixed parameters, B11).
 
     Guarantee: a Rényi bound of the whole run at every order, if each step's cost holds whatever the earlier
     outcomes were: parameters fixed in advance, or costs that are suprema over the past. For costs that
@@ -21,7 +21,7 @@ def total(costs: Any, axis: int = 0) -> Array:
     """
     cost = array("costs", costs, least=0, infinite=True)
     if cost.ndim == 0:
-        raise InputError("Expected costs with at least 1 dimension, got a single number.")
+        raise refuse("costs", (), "with at least 1 dimension", got="a single number")
     axis = whole("axis", axis, least=-cost.ndim, most=cost.ndim - 1)
     with np.errstate(over="ignore"):
         result: Array = cost.sum(axis=axis)
@@ -29,7 +29,7 @@ def total(costs: Any, axis: int = 0) -> Array:
 
 
 def basic(epsilons: Any, deltas: Any) -> tuple[float, float]:
-    """(Σ_t ε_t, Σ_t δ_t) (C20; k equal steps give (kε, kδ)).
+    """(Σ_t ε_t, Σ_t δ_t) (basic composition, C20; k equal steps give (kε, kδ)).
 
     Guarantee: ordinary (ε, δ)-DP composes so, adaptively too. For Bayesian DP it holds for people outside the
     data only (x' independent of the transcript); for members with adaptively chosen steps it is **unsound**
@@ -41,5 +41,10 @@ def basic(epsilons: Any, deltas: Any) -> tuple[float, float]:
     epsilon = np.atleast_1d(array("epsilons", epsilons, least=0, ndim=(0, 1)))
     delta = np.atleast_1d(array("deltas", deltas, least=0, most=1, ndim=(0, 1)))
     if epsilon.size != delta.size:
-        raise InputError(f"Expected as many deltas as epsilons, got {delta.size} deltas and {epsilon.size} epsilons.")
+        raise unmet(
+            "deltas",
+            delta.size,
+            "as many deltas as epsilons",
+            f"{delta.size} deltas and {epsilon.size} epsilons",
+        )
     return float(epsilon.sum()), min(1.0, float(delta.sum()))

@@ -1,4 +1,4 @@
-"""Advanced composition (D5-D8): from (ε, δ) of single steps to (ε, δ) of a run, as S2 does without moments.
+"""Advanced composition (D5-D8): from (ε, δ) of single steps to (ε, δ) of a run, as paper S2 does without moments.
 
 Kept for comparison: Rényi and PLD accounting are tighter. Everything here is ordinary worst-case DP.
 """
@@ -11,7 +11,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from bayesdp.divergence.hockey_stick import gaussian_epsilon
-from bayesdp.errors import Array, InputError, array, number, one_of, probability, refuse
+from bayesdp.errors import Array, array, number, one_of, probability, refuse, unmet
 
 Calibration = Literal["exact", "classical"]
 
@@ -21,10 +21,10 @@ def amplify(epsilon: float, delta: float, sampling_rate: float) -> tuple[float, 
 @overload
 def amplify(epsilon: Array, delta: Array, sampling_rate: Array) -> tuple[Array, Array]: ...
 def amplify(epsilon: Any, delta: Any, sampling_rate: Any) -> tuple[Any, Any]:
-    """(log(1 + q(e^ε − 1)), q δ): what Poisson sampling at rate q makes of an (ε, δ) step (D7).
+    """(log(1 + q(e^ε − 1)), q δ): what Poisson sampling at rate q makes of an (ε, δ) step (amplification, D7).
 
     Guarantee: (ε, δ)-DP under add/remove adjacency for a record that enters with probability q independently
-    of the others. Not for shuffled or fixed-size batches (A3). Arrays broadcast; numbers give floats.
+    of the others. Not for shuffled or fixed-size batches. Arrays broadcast; numbers give floats.
 
     Bad input: negative or NaN ε, δ or q outside [0, 1] get `InputError`. ε may be infinite.
     """
@@ -43,7 +43,7 @@ def amplify(epsilon: Any, delta: Any, sampling_rate: Any) -> tuple[Any, Any]:
 
 
 def advanced(epsilons: Any, deltas: Any, counts: Any, slack: float) -> tuple[float, float]:
-    """ε = sqrt(2 ln(1/slack) Σ n_i ε_i²) + Σ n_i ε_i(e^{ε_i} − 1), δ = Σ n_i δ_i + slack (D6, heterogeneous).
+    """ε = sqrt(2 ln(1/slack) Σ n_i ε_i²) + Σ n_i ε_i(e^{ε_i} − 1), δ = Σ n_i δ_i + slack (advanced composition, D6).
 
     Guarantee: (ε, δ)-DP of n_i steps of (ε_i, δ_i)-DP each, i = 1, 2, …, chosen adaptively as long as the
     numbers themselves were fixed. Where the plain sum Σ n_i ε_i is smaller (`basic`; tiny runs or large ε_i)
@@ -75,7 +75,8 @@ def gaussian_run(
     slack: float | None = None,
     calibration: Calibration = "exact",
 ) -> float:
-    """The ε of n_i subsampled Gaussian steps with noise z_i and rate q_i: D5 or B8, then D7, then D6 (D8).
+    """The ε of n_i subsampled Gaussian steps with noise z_i and rate q_i, as S2 accounts them (D8):
+    the Gaussian mechanism (B8, or the classical D5), amplification (D7), advanced composition (D6).
 
     Each step is given the same δ_it = (δ − slack)/Σ n_i q_i, so that after amplification the steps use δ −
     slack together and D6 uses `slack`; by default slack = δ/2. ε_0 of a step is, at δ_it and shift
@@ -125,4 +126,4 @@ def _same_shape(**named: Array) -> tuple[Array, ...]:
         return tuple(np.broadcast_arrays(*named.values()))
     except ValueError:
         shapes = ", ".join(f"{name} {value.shape}" for name, value in named.items())
-        raise InputError(f"Expected {', '.join(named)} of matching shapes, got {shapes}.") from None
+        raise unmet(next(iter(named)), shapes, f"{', '.join(named)} of matching shapes", f"{shapes}") from None

@@ -1,4 +1,4 @@
-"""Expected composition (E7, S3's Theorem 3.3): average each step over where training may stand before it."""
+"""Expected composition (Theorem 3.3 of paper S3, E7): average each step over where training may stand before it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from bayesdp.compose.averages import LogMean, log_mean_exp
-from bayesdp.errors import Array, InputError, array, number, refuse, whole
+from bayesdp.errors import Array, array, number, refuse, whole
 
 FACTORS: tuple[float, ...] = tuple(float(c) for c in np.geomspace(0.5, 100.0, 40))
 """The fixed grid of c in p = c·n that `best_p` searches."""
 
 
 def inflated_order(order: float, i: Any, p: float) -> Array:
-    """g_i = 1 + (α − 1)(p/(p − 1))^i, the order needed i steps before the last one (E7).
+    """g_i = 1 + (α − 1)(p/(p − 1))^i, the order needed i steps before the last one (order map of E7).
 
     `i` may be an array: `inflated_order(order, np.arange(n)[::-1], p)` are the orders of steps 1…n of
     training. S3's statement prints −1/p in the order map where −1/(p − 1) is right (ERR 16): safe, slightly
@@ -28,7 +28,7 @@ def inflated_order(order: float, i: Any, p: float) -> Array:
 
 
 def exponent(steps: int, p: float | str = "3n") -> float:
-    """The p of E7 as a number: p itself, or 3n for "3n" (Fact 3.4, E8).
+    """The p of expected composition as a number: p itself, or 3n for "3n" (S3's Fact 3.4, E8).
 
     With p = c·n no order is inflated by more than e^{1/c} above 1: for 3n, g_i − 1 <= 1.3957 (α − 1).
     p must be fixed before costs are estimated, because it fixes the orders that they are needed at.
@@ -59,7 +59,7 @@ def expected(
     estimate. An upper confidence bound makes it a theorem; n − 1 estimates are then used (per record), so
     divide the failure probability by n − 1. `worst` are worst-case costs, (steps,) or (steps, …), at the
     same orders: p·worst is passed on as `cap` and limits each step (C11). Take the minimum with the
-    worst-case sum at order α itself, which is valid too and can be smaller (I-5a with n = 50).
+    worst-case sum at order α itself, which is valid too and can be smaller (the two-state chain I-5a with n = 50).
 
     Guarantee: a Rényi bound of the whole run at order α for every p > 1. Deterministic costs give the plain
     sum at the inflated orders.
@@ -69,7 +69,7 @@ def expected(
     """
     cost = array("costs", costs, least=0, infinite=True)
     if cost.ndim < 2:
-        raise InputError(f"Expected costs with axes (steps, runs, …), got shape {cost.shape}.")
+        raise refuse("costs", cost.shape, "with axes (steps, runs, …)", got=f"shape {cost.shape}")
     steps, shape = cost.shape[0], (cost.shape[0], *cost.shape[2:])
     excess = number("order", order, above=1) - 1
     power = exponent(steps, p)
@@ -101,7 +101,7 @@ def best_p(
     factors: Sequence[float] = FACTORS,
     log_mean: LogMean = log_mean_exp,
 ) -> tuple[Array, Array]:
-    """(min_p, argmin_p) of E7 over p = c·n, c in a fixed grid; each record takes its own best.
+    """(min_p, argmin_p) of `expected` over p = c·n, c in a fixed grid; each record takes its own best.
 
     `costs_at(orders)` returns the costs (steps, runs, …) with step t evaluated at orders[t]. For **exact**
     expectations only: every p is valid, hence so is the minimum. With estimated ones it is a choice after
@@ -134,5 +134,5 @@ def _per_step(name: str, value: Any, shape: tuple[int, ...]) -> Array:
     if result.shape == shape[:1]:
         result = _along_steps(result, len(shape))
     elif result.shape != shape:
-        raise InputError(f"Expected {name} of shape {shape[:1]} or {shape}, got {result.shape}.")
+        raise refuse(name, result.shape, f"of shape {shape[:1]} or {shape}", got=f"{result.shape}")
     return np.broadcast_to(result, shape)

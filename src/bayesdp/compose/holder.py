@@ -1,4 +1,4 @@
-"""S0's composition of Bayesian costs: one Hölder inequality over the steps that share a record (C7)."""
+"""The Hölder rule of paper S0 (C7) for Bayesian costs: one Hölder inequality over the steps that share a record."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from bayesdp.compose.averages import log_mean_exp
-from bayesdp.errors import Array, InputError, array
+from bayesdp.errors import Array, array, refuse
 
 
 def holder(costs: Any, *, weights: Any = None) -> Array:
-    """Σ_t θ_t log E_x[ exp(cost_t(x)/θ_t) ] at each order, θ_t = 1/T by default (C7).
+    """Σ_t θ_t log E_x[ exp(cost_t(x)/θ_t) ] at each order, θ_t = 1/T by default (Hölder rule, C7).
 
     `costs` is (steps, records, orders) of a population given exactly, every record equally likely; the
     result is (orders,) and bounds log E_x exp(λ L_{1:T}). `weights` θ are positive, one per step, and sum
@@ -21,7 +21,7 @@ def holder(costs: Any, *, weights: Any = None) -> Array:
     2: w_1 ∈ {0, 1}, P(1) = 0.1, Q(1) = 0.001 and a second step that costs 3 iff w_1 = 1 has E e^L = 201.67
     where Hölder says 69.43). For trained models the costs do depend on the past: use `ex_post` along one
     run. Exact when all steps cost the same as a function of x. Never above Σ_t max_x cost_t. From *sampled*
-    records this is a plug-in estimate; an upper bound takes the place of each log-mean (C10, H9).
+    records this is a plug-in estimate; an upper bound takes the place of each log-mean (H9, or S1's Student-t C10).
 
     Bad input: costs that are negative, NaN or not three-dimensional, weights that are not positive or do not
     sum to 1 get `InputError`; infinite costs give infinity.
@@ -30,9 +30,9 @@ def holder(costs: Any, *, weights: Any = None) -> Array:
     steps = cost.shape[0]
     theta = np.full(steps, 1.0 / steps) if weights is None else array("weights", weights, above=0, ndim=1)
     if theta.size != steps:
-        raise InputError(f"Expected weights with one entry per step, {steps}, got {theta.size}.")
+        raise refuse("weights", theta.size, f"with one entry per step, {steps}", got=f"{theta.size}")
     if abs(theta.sum() - 1) > 1e-9:
-        raise InputError(f"Expected weights that sum to 1, got weights.sum()={theta.sum():.12g}.")
+        raise refuse("weights", weights, "that sum to 1", got=f"weights.sum()={theta.sum():.12g}")
     with np.errstate(over="ignore"):
         moments = log_mean_exp(np.moveaxis(cost / theta[:, None, None], 1, 0))
     result: Array = np.sum(theta[:, None] * moments, axis=0)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bayesdp.compose.averages import LogMean, log_mean_exp
-from bayesdp.errors import Array, InputError, array, number
+from bayesdp.errors import Array, array, number, refuse
 
 
 def one_holder(
@@ -27,7 +27,7 @@ def one_holder(
     `log_mean(values, cap)` is called once, with the runs on the first axis: one estimate. The default is
     exact for equally likely runs, else a plug-in estimate; an upper confidence bound makes it a theorem
     that may fail with that bound's probability. `worst` is a worst-case sum of costs at o (a number, or one
-    per record), passed on as `cap`; it limits the result (C11).
+    per record), passed on as `cap`; it limits the result (never above the worst case, C11).
 
     Guarantee: a Rényi bound of the whole run at α, for every o > α. With deterministic costs it is their
     sum at o; as o → α it tends to the largest path sum (Feldman-Zrnic).
@@ -36,7 +36,7 @@ def one_holder(
     """
     cost = array("cost_sums", cost_sums, least=0, infinite=True)
     if cost.ndim == 0:
-        raise InputError("Expected cost_sums with the runs on its first axis, got a single number.")
+        raise refuse("cost_sums", (), "with the runs on its first axis", got="a single number")
     alpha = number("order", order, above=1)
     larger = number("inflated_order", inflated_order, above=alpha)
     cap = None if worst is None else array("worst", worst, least=0, infinite=True)
@@ -61,14 +61,14 @@ def best(cost_sums: Any, orders: Any, *, log_mean: LogMean = log_mean_exp, worst
     cost = array("cost_sums", cost_sums, least=0, infinite=True)
     alphas = _grid(orders)
     if cost.ndim < 2 or cost.shape[-1] != alphas.size:
-        raise InputError(f"Expected cost_sums with axes (runs, …, {alphas.size} orders), got shape {cost.shape}.")
+        raise refuse("cost_sums", cost.shape, f"with axes (runs, …, {alphas.size} orders)", got=f"shape {cost.shape}")
     shape = cost.shape[1:]
     cap: Array | None = None
     result = np.full(shape, np.inf)
     if worst is not None:
         cap = array("worst", worst, least=0, infinite=True)
         if cap.shape not in (shape, shape[-1:]):
-            raise InputError(f"Expected worst of shape {shape[-1:]} or {shape}, got {cap.shape}.")
+            raise refuse("worst", cap.shape, f"of shape {shape[-1:]} or {shape}", got=f"{cap.shape}")
         cap = np.broadcast_to(cap, shape)
         result = cap / (alphas - 1)
     for j, alpha in enumerate(alphas):
@@ -80,7 +80,7 @@ def best(cost_sums: Any, orders: Any, *, log_mean: LogMean = log_mean_exp, worst
 
 
 def estimates(orders: Any) -> int:
-    """K(K − 1)/2: how many averages `best` estimates on K orders, to divide a failure probability by (C12).
+    """K(K − 1)/2: averages that `best` estimates on K orders, to share a failure probability among (union bound, C12).
 
     Bad input: orders ≤ 1 or repeated get `InputError`.
     """
@@ -104,5 +104,5 @@ def _bound(cost: Array, alpha: float, larger: float, log_mean: LogMean, cap: Arr
 def _grid(orders: Any) -> Array:
     result = np.atleast_1d(array("orders", orders, above=1, ndim=(0, 1)))
     if np.unique(result).size != result.size:
-        raise InputError("Expected orders without repeats, one per column of the costs.")
+        raise refuse("orders", orders, "without repeats, one per column of the costs", got="")
     return result

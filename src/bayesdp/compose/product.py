@@ -1,4 +1,4 @@
-"""S1's composition of Bayesian costs. Kept because the paper's numbers need it; not for guarantees (C6)."""
+"""The product rule of paper S1 (C6) for Bayesian costs. Kept because its numbers need it; not for guarantees."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bayesdp.errors import Array, array
 
 
 def product(costs: Any) -> Array:
-    """Unsound (ERR 1): Σ_t log E_x[ exp(cost_t(x)) ] at each order, S1's Theorem 1 (C6).
+    """Unsound (ERR 1): Σ_t log E_x[ exp(cost_t(x)) ] at each order: the product rule, S1's Theorem 1 (C6).
 
     `costs` is (steps, records, orders), every record equally likely; the result is (orders,). It multiplies
     expectations although the same x enters every step, so it can be far **below** the true log-moment:

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from bayesdp.data.dataset import Dataset, shuffled
-from bayesdp.data.recipe import ImageRecipe, find_recipe
+from bayesdp.data.features.image_recipe import ImageRecipe
+from bayesdp.data.recipe import find_recipe
 from bayesdp.data.table import Table
-from bayesdp.errors import InputError
+from bayesdp.errors import Argument, unmet
 
 TRAIN_SHARE = 0.8
 
@@ -23,18 +24,17 @@ def digits(seed: int | None = None) -> Dataset:
     recipe = ImageRecipe((8, 8, 1), 16.0)
     x, y = recipe.apply(raw.images), raw.target.astype(np.int32)
     train, test = shuffled(len(x), seed or 0, int(TRAIN_SHARE * len(x)))
-    return Dataset(
+    return Dataset.of_rows(
+        x,
+        y,
+        train,
+        test,
         name="digits",
         task="classification",
-        x=x[train],
-        y=y[train],
-        x_test=x[test],
-        y_test=y[test],
         classes=tuple(map(str, range(10))),
         image_shape=recipe.shape,
         recipe=recipe,
         source="scikit-learn's digits",
-        places=np.concatenate([train, test]),
     )
 
 
@@ -50,19 +50,18 @@ def breast_cancer(seed: int | None = None) -> Dataset:
     train, test = shuffled(len(table), seed or 0, int(TRAIN_SHARE * len(table)))
     recipe = find_recipe(table, names, train)
     x, y = recipe.apply(table), raw.target.astype(np.int32)
-    return Dataset(
+    return Dataset.of_rows(
+        x,
+        y,
+        train,
+        test,
         name="breast-cancer",
         task="classification",
-        x=x[train],
-        y=y[train],
-        x_test=x[test],
-        y_test=y[test],
         classes=tuple(map(str, raw.target_names)),
         feature_names=recipe.feature_names,
         public=recipe.public(f"the {len(train):,} training records"),
         recipe=recipe,
         source="scikit-learn's breast cancer (Wisconsin, diagnostic)",
-        places=np.concatenate([train, test]),
     )
 
 
@@ -70,7 +69,11 @@ def _datasets(name: str) -> Any:
     try:
         from sklearn import datasets
     except ImportError:
-        raise InputError(
-            f"Expected scikit-learn to be installed for data={name!r}, got none. Run: pip install scikit-learn."
+        raise unmet(
+            "data",
+            name,
+            f"scikit-learn to be installed for {Argument('data', name)}",
+            "none",
+            "Run: pip install scikit-learn.",
         ) from None
     return datasets

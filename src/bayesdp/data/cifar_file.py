@@ -18,7 +18,7 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from bayesdp.errors import InputError
+from bayesdp.errors import InputError, unfit
 
 Batch = tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]
 """Images (n, 32, 32, 3) and labels (n,)."""
@@ -137,9 +137,10 @@ class _Inert(pickle.Unpickler):
 def _joined(batches: dict[str, Batch], source: str) -> tuple[Batch, Batch]:
     training = [batches[name] for name in TRAINING if name in batches]
     if not training or TEST not in batches:
-        raise InputError(
-            f"Expected {source!r} to hold {TRAINING[0]} to {TRAINING[-1]} (or some of them) and {TEST} of CIFAR-10, "
-            f"got {', '.join(batches) or 'none of them'}."
+        raise unfit(
+            repr(source),
+            f"to hold {TRAINING[0]} to {TRAINING[-1]} (or some of them) and {TEST} of CIFAR-10",
+            ", ".join(batches) or "none of them",
         )
     images, labels = zip(*training, strict=True)
     return (np.concatenate(images), np.concatenate(labels)), batches[TEST]
@@ -156,9 +157,11 @@ def _batch_path(folder: Path, name: str) -> Path | None:
 
 def _damaged(path: Path, problem: BaseException) -> InputError:
     why = f"one that is refused because {problem}" if isinstance(problem, _Forbidden) else "a damaged or another file"
-    return InputError(
-        f"Expected the file {str(path)!r} to hold CIFAR-10 (python version), got {why}. "
-        "Delete it to have the archive downloaded anew, or get the original."
+    return unfit(
+        f"the file {str(path)!r}",
+        "to hold CIFAR-10 (python version)",
+        why,
+        "Delete it to have the archive downloaded anew, or get the original.",
     )
 
 

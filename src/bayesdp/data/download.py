@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from bayesdp.errors import InputError
+from bayesdp.errors import InputError, named
 
 _CHUNK = 1 << 18
 _SILENCE = 30.0
@@ -139,5 +139,8 @@ def _unwritable(path: Path) -> Iterator[None]:
     except OSError as problem:
         raise InputError(
             f"Expected {str(path.parent)!r} to be a folder that can be written to, got: {problem.strerror}. "
-            "Set XDG_CACHE_HOME to another cache folder, or put the files into a folder and give data_dir."
+            f"Set XDG_CACHE_HOME to another cache folder, or put the files into a folder and give {named('data_dir')}.",
+            argument="data_dir",
+            value=str(path.parent),
+            expected="to be a folder that can be written to",
         ) from None

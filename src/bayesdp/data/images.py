@@ -14,9 +14,9 @@ import numpy.typing as npt
 from bayesdp.data import cifar_file
 from bayesdp.data.dataset import Dataset
 from bayesdp.data.download import Original
+from bayesdp.data.features.image_recipe import ImageRecipe
 from bayesdp.data.places import Places
-from bayesdp.data.recipe import ImageRecipe
-from bayesdp.errors import InputError
+from bayesdp.errors import InputError, unfit
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -150,7 +150,9 @@ def _mat(path: Path) -> tuple[Bytes, Bytes]:
 
 
 def _damaged(path: Path, expected: str) -> InputError:
-    return InputError(
-        f"Expected the file {str(path)!r} to be {expected}, got a damaged file or another one. "
-        "Delete it to have it downloaded anew, or get the original."
+    return unfit(
+        f"the file {str(path)!r}",
+        f"to be {expected}",
+        "a damaged file or another one",
+        "Delete it to have it downloaded anew, or get the original.",
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bayesdp.data.download import DownloadError, Original, download, sha256_of
-from bayesdp.errors import InputError, refuse
+from bayesdp.errors import Argument, InputError, named, refuse, unmet
 
 VARIABLE = "BAYESDP_DATA"
 
@@ -67,9 +67,13 @@ class Places:
         sources = ", ".join(original.urls[0] for original in missing)
         where = " or ".join(repr(str(folder)) for folder in folders)
         unset = "" if os.environ.get(VARIABLE) else f" ({VARIABLE} is not set)"
-        return InputError(
-            f"Expected the files of data={data_set!r} in {where}{unset}, got no {files}. {reason} "
-            f"Get {sources} and save as {files} in {str(folders[0])!r}, or in another folder and give data_dir."
+        return unmet(
+            "data",
+            data_set,
+            f"the files of {Argument('data', data_set)} in {where}{unset}",
+            f"no {files}",
+            f"{reason} Get {sources} and save as {files} in {str(folders[0])!r}, or in another folder and give "
+            f"{named('data_dir')}.",
         )
 
 
@@ -88,7 +92,13 @@ def cache_folder() -> Path:
             return given / "bayesdp"
         return Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache") / "bayesdp"
     except RuntimeError:
-        raise InputError(f"Expected a home folder for the cache, got none. Set {VARIABLE} or give data_dir.") from None
+        raise unmet(
+            "data_dir",
+            None,
+            "a home folder for the cache",
+            "none",
+            f"Set {VARIABLE} or give {named('data_dir')}.",
+        ) from None
 
 
 def _names(original: Original) -> list[str]:

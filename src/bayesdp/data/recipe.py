@@ -1,11 +1,12 @@
 """How raw records become features: a plain value that is found once, kept with the model and applied again.
 
     numeric   (value − mean) / scale, and 0 where the scale is 0 (a constant column)
+    bounded   the same, the value clipped to a range first that was declared or paid for
     one-hot   one feature for each category, 1 for the record's own; a category not seen before gets zeros
     code      (place of the category − mean) / scale
-    image     value / divisor, a constant that is not taken from the data; then the scattering transform if asked for
 
-Means, scales and categories come from the data and are not paid for: `TableRecipe.public` says so in words.
+Means, scales and categories that `find_recipe` takes from the data are not paid for: `TableRecipe.public` says so in
+words. `preparation` has other ways.
 """
 
 from __future__ import annotations
@@ -17,34 +18,54 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from bayesdp.data.table import Table, listed
-from bayesdp.errors import Array, InputError, one_of
-
-MOST_CATEGORIES = 100
-"""More different texts than this in one column are refused: most are then names or numbers of single people."""
+from bayesdp.data.features.extractor import Extractor
+from bayesdp.data.features.image_recipe import IMAGE_FEATURES, ImageRecipe
+from bayesdp.data.table import MOST_CATEGORIES, Table, listed
+from bayesdp.data.tables.reading import Reading, cleaned
+from bayesdp.errors import Argument, Array, one_of, unmet
 
 _LEAST_SPREAD = 1e-18
 """A smaller standard deviation counts as none; with `table.LARGEST` features then fit single precision."""
 
-Scale: TypeAlias = Literal["standard", "none"]
-ImageFeatures: TypeAlias = Literal["scattering"]
-IMAGE_FEATURES: tuple[ImageFeatures, ...] = ("scattering",)
+Scale: TypeAlias = Literal["private", "public-statistics", "none", "standard"]
+"""How numbers are scaled (`preparation.prepare`); "standard" is what "public-statistics" was called before."""
+SCALES: tuple[Scale, ...] = ("private", "public-statistics", "none")
 
 
 @dataclass(frozen=True)
-class Numeric:
-    """A column of numbers: (value − mean) / scale."""
+class _OneFeature:
+    """A column that becomes one feature, under its own name."""
 
     name: str
-    mean: float
-    scale: float
 
     @property
     def feature_names(self) -> tuple[str, ...]:
         return (self.name,)
 
+
+@dataclass(frozen=True)
+class Numeric(_OneFeature):
+    """A column of numbers: (value − mean) / scale."""
+
+    mean: float
+    scale: float
+
     def apply(self, table: Table) -> Array:
         return _standardised(table.numbers(self.name), self.mean, self.scale)[:, None]
+
+
+@dataclass(frozen=True)
+class Bounded(_OneFeature):
+    """A column of numbers in a range: (value − mean) / scale of the value clipped to it."""
+
+    low: float
+    high: float
+    mean: float
+    scale: float
+
+    def apply(self, table: Table) -> Array:
+        values = np.clip(table.numbers(self.name), self.low, self.high)
+        return _standardised(values, self.mean, self.scale)[:, None]
 
 
 @dataclass(frozen=True)
@@ -66,17 +87,12 @@ class OneHot:
 
 
 @dataclass(frozen=True)
-class Code:
-    """A column of texts as one number: (place of the category − mean) / scale, as in paper S2."""
+class Code(_OneFeature):
+    """A column of texts as one number: (place of the category − mean) / scale, as in the DPVI paper (S2)."""
 
-    name: str
     categories: tuple[str, ...]
     mean: float
     scale: float
-
-    @property
-    def feature_names(self) -> tuple[str, ...]:
-        return (self.name,)
 
     def apply(self, table: Table) -> Array:
         codes = _codes(table, self.name, self.categories)
@@ -85,13 +101,24 @@ class Code:
 
 @dataclass(frozen=True)
 class TableRecipe:
-    """Features from the columns of a table, in this order; columns that are not named here are left alone."""
+    """Features from the columns of a table, in this order; columns that are not named here are left alone.
 
-    columns: tuple[Numeric | OneHot | Code, ...]
+    `readings` say how cells become numbers and texts and what is done where there is none; without any the table has
+    them as they are to be.
+    """
+
+    columns: tuple[Numeric | Bounded | OneHot | Code, ...]
+    readings: tuple[Reading, ...] = ()
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        return tuple(name for column in self.columns for name in column.feature_names)
+        indicators = (f"{name} missing" for name in self.indicators)
+        return (*(name for column in self.columns for name in column.feature_names), *indicators)
+
+    @property
+    def indicators(self) -> tuple[str, ...]:
+        """The columns of numbers that have a feature which says that there is none."""
+        return tuple(one.name for one in self.readings if one.missing == "indicator" and one.kind != "text")
 
     def apply(self, table: Table) -> npt.NDArray[np.float32]:
         """The features of every row, float32.
@@ -99,25 +126,42 @@ class TableRecipe:
         Bad input: a column that the table lacks, an absent or misplaced value, or for `Code` a category that the
         recipe does not have: `InputError` that names the row and the column.
         """
+        if not self.readings:
+            return self.features(table)
+        read, kept = cleaned(table, self.readings)
+        if not kept.all():
+            lacking = f"one without in {table.place(int(np.argmin(kept)))}"
+            raise table.unfit("to have every value in each row that the model needs", lacking)
+        return self.features(read)
+
+    def features(self, table: Table) -> npt.NDArray[np.float32]:
+        """The features of a table that was read as `readings` say (`tables.reading.cleaned`)."""
         missing = tuple(column.name for column in self.columns if column.name not in table.columns)
         if missing:
-            raise table.refuse(
+            raise table.unfit(
                 f"to have the columns that the model was trained on: {listed(tuple(c.name for c in self.columns))}",
                 f"none called {listed(missing)}",
             )
         features = np.empty((len(table), len(self.feature_names)), np.float32)
+        centred = {one.name for one in self.readings if one.missing is not None and one.centred}
         start = 0
         for column in self.columns:
             stop = start + len(column.feature_names)
             features[:, start:stop] = column.apply(table)
+            if column.name in centred:
+                features[table.absent[column.name], start:stop] = 0.0
             start = stop
+        for place, name in enumerate(self.indicators, start):
+            features[:, place] = table.absent[name]
         return features
 
     def public(self, basis: str) -> tuple[str, ...]:
         """What the recipe took from the data, one sentence each; `basis` says which records it looked at."""
-        scaled = tuple(c.name for c in self.columns if not isinstance(c, OneHot) and (c.mean, c.scale) != (0.0, 1.0))
-        named = tuple(c.name for c in self.columns if not isinstance(c, Numeric))
-        categories = sum(len(c.categories) for c in self.columns if not isinstance(c, Numeric))
+        scaled = tuple(
+            c.name for c in self.columns if isinstance(c, Numeric | Code) and (c.mean, c.scale) != (0.0, 1.0)
+        )
+        named = tuple(c.name for c in self.columns if isinstance(c, OneHot | Code))
+        categories = sum(len(c.categories) for c in self.columns if isinstance(c, OneHot | Code))
         sentences = []
         if scaled:
             sentences.append(f"Means and scales of {listed(scaled, 8)}, taken from {basis}, are declared public.")
@@ -127,59 +171,12 @@ class TableRecipe:
         return tuple(sentences)
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": "table", "columns": [{"kind": _KIND[type(c)], **asdict(c)} for c in self.columns]}
-
-
-@dataclass(frozen=True)
-class ImageRecipe:
-    """Images of shape (height, width, channels), divided by a constant, and with `features` transformed (H13)."""
-
-    shape: tuple[int, ...]
-    divisor: float
-    features: ImageFeatures | None = None
-
-    @property
-    def feature_shape(self) -> tuple[int, ...]:
-        """The shape of one record of features."""
-        if self.features is None:
-            return self.shape
-        from bayesdp.data.scattering import shape_of
-
-        return shape_of(self.shape)
-
-    def apply(self, images: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-        """(n, height, width, channels) or, with one channel, (n, height, width) as float32 features.
-
-        Bad input: another shape, no numbers, or numbers that are not finite: `InputError`.
-        """
-        if images.ndim == 3 and self.shape[-1] == 1:
-            images = images[..., None]
-        if images.shape[1:] != self.shape or images.dtype.kind not in "fiub":
-            raise InputError(
-                f"Expected images of numbers of shape {self.shape}, got {images.shape[1:]} of {images.dtype}."
-            )
-        with np.errstate(over="ignore"):  # too large for single precision: infinite, and refused below
-            pixels = images.astype(np.float32)  # a copy, which may be divided in place
-        pixels /= np.float32(self.divisor)
-        good = np.isfinite(pixels).reshape(len(pixels), -1).all(axis=1)
-        if not good.all():
-            raise InputError(f"Expected images of finite numbers, got another in image {int(np.argmin(good))}.")
-        return self.transform(pixels)
-
-    def transform(self, pixels: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        """What comes after the division."""
-        if self.features is None:
-            return pixels
-        from bayesdp.data.scattering import scattering  # JAX is not loaded for data that do without
-
-        return scattering(pixels)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": "image", "shape": list(self.shape), "divisor": self.divisor, "features": self.features}
+        columns = [{"kind": _KIND[type(c)], **asdict(c)} for c in self.columns]
+        return {"kind": "table", "columns": columns, "readings": [one.to_dict() for one in self.readings]}
 
 
 Recipe: TypeAlias = TableRecipe | ImageRecipe
-_KIND: dict[type, str] = {Numeric: "numeric", OneHot: "one-hot", Code: "code"}
+_KIND: dict[type, str] = {Numeric: "numeric", Bounded: "bounded", OneHot: "one-hot", Code: "code"}
 
 
 def recipe_from_dict(state: Mapping[str, Any]) -> Recipe:
@@ -188,9 +185,10 @@ def recipe_from_dict(state: Mapping[str, Any]) -> Recipe:
     try:
         if state["kind"] == "image":
             features = state.get("features")
-            if features is not None:
+            extractor = Extractor(**state["extractor"]) if "extractor" in state else None
+            if features is not None and extractor is None:
                 one_of("features", features, IMAGE_FEATURES)
-            return ImageRecipe(tuple(map(int, state["shape"])), float(state["divisor"]), features)
+            return ImageRecipe(tuple(map(int, state["shape"])), float(state["divisor"]), features, extractor)
         one_of("kind", state["kind"], ["table"])
         columns = []
         for column in state["columns"]:
@@ -200,9 +198,9 @@ def recipe_from_dict(state: Mapping[str, Any]) -> Recipe:
                 if key != "kind"
             }
             columns.append(kinds[column["kind"]](**fields))
-        return TableRecipe(tuple(columns))
+        return TableRecipe(tuple(columns), tuple(map(Reading.from_dict, state.get("readings", ()))))
     except (KeyError, TypeError, ValueError, AttributeError) as problem:
-        raise InputError(f"Expected a saved recipe of a data set, got something else ({problem}).") from None
+        raise unmet("recipe", None, "a saved recipe of a data set", f"something else ({problem})") from None
 
 
 def find_recipe(
@@ -210,7 +208,7 @@ def find_recipe(
     names: tuple[str, ...],
     rows: npt.NDArray[np.int64],
     *,
-    scale: Scale = "standard",
+    scale: Scale = "public-statistics",
     texts: Literal["one-hot", "code"] = "one-hot",
     categories: tuple[str, ...] = (),
     vocabularies: Mapping[str, tuple[str, ...]] | None = None,
@@ -222,10 +220,10 @@ def find_recipe(
 
     Bad input: see `Table.is_numeric`, `numbers` and `texts`; a column with more than `MOST_CATEGORIES` texts.
     """
-    columns: list[Numeric | OneHot | Code] = []
+    columns: list[Numeric | Bounded | OneHot | Code] = []
     for name in names:
         if name not in categories and table.is_numeric(name):
-            columns.append(Numeric(name, *moments(table.numbers(name)[rows], scale)))
+            columns.append(Numeric(name, *moments(table.numbers(name)[table.present(name, rows)], scale)))
             continue
         words = (vocabularies or {}).get(name) or _vocabulary(table, name, rows)
         if texts == "one-hot":
@@ -239,6 +237,8 @@ def moments(values: Array, scale: Scale) -> tuple[float, float]:
     """Mean and standard deviation (÷N), the latter 0 for a constant; 0 and 1 where nothing is to be scaled."""
     if scale == "none":
         return 0.0, 1.0
+    if not len(values):  # none of the records has one
+        return 0.0, 0.0
     # A constant such as 0.1 may differ from its computed mean in the last digit: look at the values themselves.
     spread = float(np.std(values)) if values.min() < values.max() else 0.0
     return float(np.mean(values)), spread if spread > _LEAST_SPREAD else 0.0
@@ -250,12 +250,12 @@ def _standardised(values: Array, mean: float, scale: float) -> Array:
 
 def _vocabulary(table: Table, name: str, rows: npt.NDArray[np.int64]) -> tuple[str, ...]:
     texts = table.texts(name)
-    words = sorted({texts[row] for row in rows})
+    words = sorted({texts[row] for row in table.present(name, rows)})
     if len(words) > MOST_CATEGORIES:
-        raise table.refuse(
+        raise table.unfit(
             f"to have at most {MOST_CATEGORIES} different texts in column {name!r}",
             f"{len(words):,} in {len(rows):,} rows",
-            f"Leave the column out (drop={(name,)!r}) or group its values",
+            f"Leave the column out ({Argument('drop', (name,))}) or group its values",
         )
     return tuple(words)
 
@@ -267,6 +267,6 @@ def _codes(table: Table, name: str, categories: tuple[str, ...]) -> Array:
         return np.array([place[text] for text in texts], np.float64)
     except KeyError as unknown:
         row = texts.index(unknown.args[0])
-        raise table.refuse(
+        raise table.unfit(
             f"to have one of {listed(categories)} in column {name!r}", f"{texts[row]!r} in {table.place(row)}"
         ) from None

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Self, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
-from bayesdp.errors import Array, InputError
+from bayesdp.errors import Argument, Array, InputError, refuse, unfit, unprintable
 
 Column: TypeAlias = Array | list[str]
 """Numbers with NaN where the file has none, or cells as they are written, empty where there is none."""
@@ -18,8 +19,11 @@ Column: TypeAlias = Array | list[str]
 LARGEST = 1e18
 """Larger numbers are refused: standardised or not, a feature then fits single precision."""
 
-_NONE = frozenset({"", "na", "n/a", "nan", "null", "none", "#n/a"})
-"""What an absent number is written as."""
+ABSENT = frozenset({"", "na", "n/a", "nan", "nat", "<na>", "null", "none", "#n/a", "?", "-", "--", "."})
+"""What a number that is not there is written as, in small letters."""
+
+MOST_CATEGORIES = 100
+"""More different texts than this in one column are refused: most are then names or numbers of single people."""
 
 _FILL = (
     "Fill it in or leave the row out; a value that is computed from other rows for it is one more thing declared public"
@@ -28,11 +32,38 @@ _FILL = (
 
 @dataclass(frozen=True)
 class Table:
-    """Columns of equal length. `source` names the file in messages, `place(row)` a row in it ("line 3")."""
+    """Columns of equal length. `source` names the file in messages, `place(row)` a row in it ("line 3").
 
-    source: str
+    `absent` says of columns whose gaps were filled where these were (`tables.reading`).
+    """
+
+    source: Argument | str
     columns: Mapping[str, Column]
     place: Callable[[int], str]
+    absent: Mapping[str, npt.NDArray[np.bool_]] = field(default_factory=dict)
+
+    @classmethod
+    def of_lines(
+        cls,
+        source: Argument | str,
+        names: tuple[str, ...],
+        lines: Iterable[tuple[int, list[str]]],
+        expected: str,
+        hint: str,
+    ) -> Self:
+        """The table whose rows are cells with the number of their line.
+
+        Bad input: a line of another number of cells gets `InputError`, with what was `expected` and a `hint`.
+        """
+        numbers: list[int] = []
+        rows: list[list[str]] = []
+        for number, cells in lines:
+            if len(cells) != len(names):
+                raise unfit(source, f"to have {len(names)} cells in {expected}", f"{len(cells)} in line {number}", hint)
+            numbers.append(number)
+            rows.append([cell.strip() for cell in cells])
+        columns: dict[str, Column] = {name: [row[i] for row in rows] for i, name in enumerate(names)}
+        return cls(source, columns, lambda row: f"line {numbers[row]}")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -41,34 +72,34 @@ class Table:
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()))) if self.columns else 0
 
-    def refuse(self, expected: str, got: str, hint: str = "") -> InputError:
-        return InputError(f"Expected {self.source} {expected}, got {got}." + (f" {hint}." if hint else ""))
+    def unfit(self, expected: str, got: str, hint: str = "") -> InputError:
+        return unfit(self.source, expected, got, f"{hint}." if hint else "")
 
     def need(self, argument: str, name: str) -> str:
         """`name` if there is such a column, else an error that lists what there is."""
         if name in self.columns:
             return name
         close = difflib.get_close_matches(name, self.names, 1, 0.6)
-        raise InputError(
-            f"Expected {argument} to name a column of {self.source}, got {argument}={name!r}."
-            + (f" Did you mean {close[0]!r}?" if close else "")
-            + f" Its columns are {listed(self.names)}."
-        )
+        meant = f"Did you mean {close[0]!r}? " if close else ""
+        expected, hint = f"to name a column of {self.source}", f"{meant}Its columns are {listed(self.names)}."
+        raise refuse(argument, name, expected, hint, got=str(Argument(argument, name)))
 
     def is_numeric(self, name: str) -> bool:
         """Whether the column holds numbers; `InputError` if it holds numbers and texts."""
         cells = self.columns[name]
         if isinstance(cells, np.ndarray):
             return True
-        number = {cell: _is_number(cell) for cell in set(cells)}
+        # NaN counts as absent, as in a text that happens to be "nan".
+        number = {cell: is_number(cell) and not math.isnan(float(cell)) for cell in set(cells)}
         if not any(number.values()):
             return False
         for row, cell in enumerate(cells):
-            if not number[cell] and cell.lower() not in _NONE:
-                raise self.refuse(
+            if not number[cell] and cell.lower() not in ABSENT:
+                raise self.unfit(
                     f"to hold either numbers or texts in column {name!r}",
-                    f"{cell!r} in {self.place(row)} beside numbers",
-                    f"Correct the cell, or name the column in categories={(name,)!r} to take each value as a text",
+                    f"a text in {self.place(row)} beside numbers",
+                    f"Correct the cell, or name the column in {Argument('categories', (name,))} to take each value as "
+                    "a text",
                 )
         return True
 
@@ -80,19 +111,23 @@ class Table:
         if not good.all():
             row = int(np.argmin(good))
             if math.isnan(values[row]):
-                raise self._absent(name, row)
-            raise self.refuse(
+                raise self.absent_cell(name, row)
+            raise self.unfit(
                 f"to hold finite numbers up to {LARGEST:g} in column {name!r}",
-                f"{float(values[row])} in {self.place(row)}",
+                f"{'inf' if math.isinf(values[row]) else 'a larger one'} in {self.place(row)}",
             )
         return values
 
     def texts(self, name: str) -> list[str]:
         """The column as texts, none of them empty; a whole number is written without a point."""
-        cells = self.columns[name]
-        texts = list(map(written, cells.tolist())) if isinstance(cells, np.ndarray) else cells
+        texts = self.shown(name)
         if "" in texts:
-            raise self._absent(name, texts.index(""))
+            raise self.absent_cell(name, texts.index(""))
+        odd = {cell for cell in set(texts) if unprintable(cell)}
+        if odd:
+            place = self.place(next(row for row, cell in enumerate(texts) if cell in odd))
+            expected = f"to hold texts without control characters in column {name!r}"
+            raise self.unfit(expected, f"one in {place}", "Take it out: no file of a model could hold it")
         return texts
 
     def _parsed(self, name: str, cells: list[str]) -> Array:
@@ -101,15 +136,34 @@ class Table:
             try:
                 values[row] = float(cell)
             except ValueError:
-                if cell.lower() not in _NONE:
-                    raise self.refuse(
-                        f"to hold numbers in column {name!r}", f"{cell!r} in {self.place(row)}", "Correct the cell"
+                if cell.lower() not in ABSENT:
+                    raise self.unfit(
+                        f"to hold numbers in column {name!r}", f"a text in {self.place(row)}", "Correct the cell"
                     ) from None
                 values[row] = math.nan
         return values
 
-    def _absent(self, name: str, row: int) -> InputError:
-        return self.refuse("to have a value in every cell", f"none in {self.place(row)}, column {name!r}", _FILL)
+    def shown(self, name: str) -> list[str]:
+        """The cells of a column as texts, empty where there is none."""
+        cells = self.columns[name]
+        return list(map(written, cells.tolist())) if isinstance(cells, np.ndarray) else cells
+
+    def only(self, rows: npt.NDArray[np.int64]) -> Table:
+        """The table of these rows; their places are the ones that they had."""
+        columns: dict[str, Column] = {
+            name: cells[rows] if isinstance(cells, np.ndarray) else [cells[row] for row in rows]
+            for name, cells in self.columns.items()
+        }
+        return Table(self.source, columns, lambda row: self.place(int(rows[row])))
+
+    def present(self, name: str, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Those of `rows` that have a value of their own in this column: each for itself, whatever the others have."""
+        absent = self.absent.get(name)
+        return rows if absent is None else rows[~absent[rows]]
+
+    def absent_cell(self, name: str, row: int) -> InputError:
+        """What a cell without a value gets."""
+        return self.unfit("to have a value in every cell", f"none in {self.place(row)}, column {name!r}", _FILL)
 
 
 def written(value: float) -> str:
@@ -125,9 +179,10 @@ def listed(names: tuple[str, ...], most: int = 20) -> str:
     return shown + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def _is_number(cell: str) -> bool:
-    """Whether a cell is a number. NaN counts as absent, as in a text that happens to be "nan"."""
+def is_number(cell: str) -> bool:
+    """Whether a cell can be read as a number, NaN among them."""
     try:
-        return not math.isnan(float(cell))
+        float(cell)
     except ValueError:
         return False
+    return True

@@ -1,9 +1,9 @@
 """Adult and Abalone, from the UCI Machine Learning Repository.
 
-Adult, census income: predict whether a person earns more than 50K. `adult` is the usual preparation with the
-official test set; `adult_dpvi` and `abalone` are those of paper S2 (J10, J11): all rows in the order of the files,
-every text as one integer code, standardised over all rows (÷N), the first 80 % to train on. For Abalone this gives
-S2's own published features to the last digit; S2's prepared Adult is not published, its codes are ours.
+Adult, census income: predict whether a person earns more than 50K. `adult` is the usual preparation with the official
+test set; `adult_dpvi` and `abalone` are those of the DPVI paper S2 (its Fig. 1, J10 and J11): all rows in the order of
+the files, every text as one integer code, standardised over all rows (÷N), the first 80 % to train on. For Abalone this
+gives S2's own published features to the last digit; S2's prepared Adult is not published, its codes are ours.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from bayesdp.data.download import Original
 from bayesdp.data.places import Places
 from bayesdp.data.recipe import TableRecipe, find_recipe
 from bayesdp.data.table import Column, Table
-from bayesdp.errors import InputError
+from bayesdp.errors import unfit
 
 _UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 
@@ -131,19 +131,18 @@ def _as_in_s2(
     count, x = int(0.8 * len(table)), recipe.apply(table)
     rows = np.arange(len(table))
     train, test = (rows[:count], rows[count:]) if seed is None else shuffled(len(table), seed, count)
-    return Dataset(
+    return Dataset.of_rows(
+        x,
+        y,
+        train,
+        test,
         name=name,
         task="classification",
-        x=x[train],
-        y=y[train],
-        x_test=x[test],
-        y_test=y[test],
         classes=classes,
         feature_names=recipe.feature_names,
         public=recipe.public(f"all {len(table):,} records, those to train and to test on"),
         recipe=recipe,
         source=source,
-        places=np.concatenate([train, test]),
     )
 
 
@@ -153,31 +152,24 @@ def _adult_file(path: Path) -> tuple[Table, npt.NDArray[np.int32]]:
     labels = [label.removesuffix(".") for label in table.texts("income")]
     for row, label in enumerate(labels):
         if label not in INCOMES:
-            raise table.refuse(f"to end each line in {INCOMES[0]} or {INCOMES[1]}", f"{label!r} in {table.place(row)}")
+            raise table.unfit(f"to end each line in {INCOMES[0]} or {INCOMES[1]}", f"{label!r} in {table.place(row)}")
     return table, np.array([INCOMES.index(label) for label in labels], np.int32)
 
 
 def _read(path: Path, names: tuple[str, ...]) -> Table:
     """Cells separated by commas, no header; a line that begins with a bar is a remark."""
     source = f"the file {str(path)!r}"
-    lines: list[int] = []
-    rows: list[list[str]] = []
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
-        raise InputError(f"Expected {source} to be a readable text file, got something else.") from None
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip() or line.startswith("|"):
-            continue
-        cells = [cell.strip() for cell in line.split(",")]
-        if len(cells) != len(names):
-            raise InputError(
-                f"Expected {source} to have {len(names)} cells in every line, got {len(cells)} in line {number}. "
-                "Delete the file to have it downloaded anew, or get the original."
-            )
-        lines.append(number)
-        rows.append(cells)
-    if not rows:
-        raise InputError(f"Expected {source} to hold records, got none.")
-    columns: dict[str, Column] = {name: list(cells) for name, cells in zip(names, zip(*rows, strict=True), strict=True)}
-    return Table(source, columns, lambda row: f"line {lines[row]}")
+        raise unfit(source, "to be a readable text file", "something else") from None
+    lines = (
+        (number, line.split(","))
+        for number, line in enumerate(text.splitlines(), 1)
+        if line.strip() and not line.startswith("|")
+    )
+    hint = "Delete the file to have it downloaded anew, or get the original."
+    table = Table.of_lines(source, names, lines, "every line", hint)
+    if not len(table):
+        raise unfit(source, "to hold records", "none")
+    return table

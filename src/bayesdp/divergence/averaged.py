@@ -1,4 +1,4 @@
-"""Any update rule: costs averaged over the batch that the record joins (SPEC H1, E10).
+"""Any update rule: costs averaged over the batch that the record joins (averaged sensitivity H1, S3's Theorem 3.6 E10).
 
 Both functions take an *exactly known* batch distribution. When batches are only sampled, the log of a sample
 mean is biased low (ERR 19): the mean of e^cost then needs an upper confidence bound from `bayesdp.estimate`.
@@ -23,7 +23,7 @@ _MOST_TUPLES = 2_000_000
 
 
 def averaged_cost(shifts: Any, orders: Any, *, sampling_rate: float, weights: Any = None) -> Array:
-    """(α−1)·D_α <= log E_B[A_α(q, Δ(B)/s)] for a step of any update rule U, both directions (SPEC H1).
+    """(α−1)·D_α <= log E_B[A_α(q, Δ(B)/s)] for a step of any update rule U, both directions (H1).
 
     Δ(B) = |U(B + x*) − U(B)|. `shifts` is (..., batches): Δ(B)/s for each batch B of the data without the
     record, with probabilities `weights` (batches,), equal by default. Proof: ∫p^α q^{1−α} is jointly
@@ -40,7 +40,7 @@ def averaged_cost(shifts: Any, orders: Any, *, sampling_rate: float, weights: An
 def inner_product_cost(
     differences: Any, outer_probabilities: Any, inner_probabilities: Any, orders: Any, noise_std: float
 ) -> Array:
-    """(α−1)·D_α(M(X')‖M(X)) <= E_u log E_{v_1..v_α} exp( Σ_{i<j} <v_i, v_j>/s² ), whole orders (SPEC E10).
+    """(α−1)·D_α(M(X')‖M(X)) <= E_u log E_{v_1..v_α} exp( Σ_{i<j} <v_i, v_j>/s² ), whole orders (S3, E10).
 
     `differences[u, v]` is U(X'_v) − U(X_u), a number or a vector (third axis), for batch u of X (probability
     `outer_probabilities[u]`, the second argument of the divergence) and batch v of X'
@@ -57,9 +57,11 @@ def inner_product_cost(
     grid = errors.array("orders", orders, above=1, ndim=(0, 1))
     scale = errors.noise("noise_std", noise_std)
     if v.shape[:2] != (len(outer), len(log_inner)):
-        raise errors.InputError(
-            f"Expected differences with one row for each outer and one column for each inner probability, "
-            f"({len(outer)}, {len(log_inner)}), got shape {v.shape[:2]}."
+        raise errors.refuse(
+            "differences",
+            v.shape,
+            f"with one row for each outer and one column for each inner probability, ({len(outer)}, {len(log_inner)})",
+            got=f"shape {v.shape[:2]}",
         )
     kept = np.flatnonzero(np.isfinite(log_inner))
     gram = np.einsum("uid,ujd->uij", v[:, kept] / scale, v[:, kept] / scale)

@@ -44,9 +44,11 @@ class Family:
         if self.parameters == 0:
             return value
         if value.ndim == 0 or (self.parameters is not None and value.shape[-1] != self.parameters):
-            raise errors.InputError(
-                f"Expected {name} with the {self.parameters or ''} parameters of one {self.name} law "
-                f"on the last axis, got shape {value.shape}."
+            raise errors.refuse(
+                name,
+                value.shape,
+                f"with the {self.parameters or ''} parameters of one {self.name} law on the last axis",
+                got=f"shape {value.shape}",
             )
         return value
 

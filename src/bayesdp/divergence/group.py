@@ -1,4 +1,4 @@
-"""Several records leave at once: the subsampled Gaussian mechanism for a group of k (SPEC A7, B11, M12).
+"""Several records leave at once: the subsampled Gaussian mechanism for a group of k.
 
     N0 = N(0, 1)                                     a step without any of them
     M  = Σ_j Bin(k, q)(j) N(j r, 1)                  a step with all k: each takes part by chance, shift r each

@@ -1,4 +1,5 @@
-"""Hockey-stick divergences δ(ε) = sup_S P(S) − e^ε Q(S) of Gaussian steps (SPEC B8, B9, H7).
+"""Hockey-stick divergences δ(ε) = sup_S P(S) − e^ε Q(S) of Gaussian steps: plain (B8), sampled (B9), averaged over
+batches (H7).
 
 Everything rests on one non-negative expression, `log_tail_gap`, so that a δ of 1e-300 is still right and
 none is ever negative.
@@ -40,7 +41,7 @@ def log_tail_gap(start: Any, width: Any) -> Array:
 
 
 def gaussian_delta(epsilon: Any, shift: Any) -> Array:
-    """δ_G(ε; r) = Φ(r/2 − ε/r) − e^ε Φ(−r/2 − ε/r), N(r, 1) against N(0, 1) (SPEC B8; Balle and Wang).
+    """δ_G(ε; r) = Φ(r/2 − ε/r) − e^ε Φ(−r/2 − ε/r), N(r, 1) against N(0, 1) (Balle and Wang 2018, B8).
 
     Any real ε, any shift r >= 0 (0 gives max(0, 1 − e^ε)); arguments broadcast. Exact to about 1e-12
     relative, also for tiny δ. A negative or non-finite shift or a non-finite ε is an `InputError`.
@@ -50,7 +51,7 @@ def gaussian_delta(epsilon: Any, shift: Any) -> Array:
 
 
 def gaussian_epsilon(delta: Any, shift: Any) -> Array:
-    """The smallest ε >= 0 with δ_G(ε; r) <= δ (SPEC B8), rounded up; arguments broadcast.
+    """The smallest ε >= 0 with δ_G(ε; r) <= δ (B8), rounded up; arguments broadcast.
 
     δ outside (0, 1) or a negative shift is an `InputError`.
     """
@@ -65,7 +66,7 @@ def gaussian_epsilon(delta: Any, shift: Any) -> Array:
 
 
 def gaussian_shift(epsilon: Any, delta: Any) -> Array:
-    """The largest r (also called μ) with δ_G(ε; r) <= δ, for ε >= 0 (SPEC B8), rounded down; broadcasts.
+    """The largest r (also called μ) with δ_G(ε; r) <= δ, for ε >= 0 (B8), rounded down; broadcasts.
 
     A Gaussian step of this shift spends exactly (ε, δ); a larger one more. Negative ε or δ outside (0, 1)
     is an `InputError`.
@@ -82,7 +83,7 @@ def gaussian_shift(epsilon: Any, delta: Any) -> Array:
 
 
 def sampled_delta(epsilon: Any, shift: Any, *, sampling_rate: float, direction: Direction) -> Array:
-    """δ(ε) of the Poisson-sampled Gaussian step (SPEC B9), exact, any real ε; arguments broadcast.
+    """δ(ε) of the Poisson-sampled Gaussian step (B9), exact, any real ε; arguments broadcast.
 
         remove: q·δ_G(log(1 + (e^ε − 1)/q); r);   add: t·δ_G(log(e^ε q/t); r), t = 1 − e^ε(1−q), 0 if t <= 0
 
@@ -114,7 +115,7 @@ def _inner_epsilon(eps: Array, rate: float, kept: float) -> Array:
 def averaged_delta(
     epsilon: Any, shifts: Any, *, sampling_rate: float, direction: Direction, weights: Any = None
 ) -> Array:
-    """E_B δ(ε; q, Δ(B)/s) >= δ(ε) of one step of any update rule (SPEC H7, joint convexity).
+    """E_B δ(ε; q, Δ(B)/s) >= δ(ε) of one step of any update rule (joint convexity, H7).
 
     `shifts` is (..., batches), the shift that the record causes beside each batch of an exactly known batch
     distribution with the given `weights` (batches,), equal by default; ε broadcasts against the leading axes.
@@ -129,7 +130,7 @@ def averaged_delta(
 def averaged_epsilon(
     delta: Any, shifts: Any, *, sampling_rate: float, direction: Direction, weights: Any = None
 ) -> Array:
-    """The smallest ε >= 0 with `averaged_delta(ε, …)` <= δ (SPEC H7), rounded up; broadcasts as there."""
+    """The smallest ε >= 0 with `averaged_delta(ε, …)` <= δ (H7), rounded up; broadcasts as there."""
     r, w = batch_weights(shifts, weights)
     target = errors.array("delta", delta, above=0, below=1)
     # Sampling and averaging only lower δ, so the largest shift without sampling is enough.

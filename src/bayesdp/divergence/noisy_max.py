@@ -95,6 +95,6 @@ def _most(counts: Array) -> float:
 def _checked(votes: Any, noise_std: float, orders: Any) -> tuple[Array, float, Array]:
     counts = errors.array("votes", votes, least=0, ndim=2)
     if counts.shape[1] < 2:
-        raise errors.InputError(f"Expected votes for at least two classes, got shape {counts.shape}.")
+        raise errors.refuse("votes", counts.shape, "for at least two classes", got=f"shape {counts.shape}")
     grid = np.atleast_1d(errors.array("orders", orders, above=1, ndim=(0, 1)))
     return counts, errors.noise("noise_std", noise_std), grid

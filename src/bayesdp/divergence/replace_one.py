@@ -1,4 +1,4 @@
-"""One record replaced by another under Poisson sampling (SPEC B14, H10).
+"""One record replaced by another under Poisson sampling (B14), and the worst such pair (H10).
 
 P = (1−q) N(0, I) + q N(a, I) against Q = (1−q) N(0, I) + q N(b, I), in noise units: the batch without the
 record is the origin, the old record shifts by a, the new one by b. The pair is *not* determined by |a − b|
@@ -26,7 +26,7 @@ _TINY_SHIFT = 1e-100  # smaller positive shifts are raised to this (costs grow w
 
 
 def cost(shift_old: Any, shift_new: Any, orders: Any, *, sampling_rate: float) -> Array:
-    """The log of E_Q[(P/Q)^α], worst pair with |a| <= A = `shift_old`, |b| <= B = `shift_new` (B14, H10).
+    """The log of E_Q[(P/Q)^α], worst pair with |a| <= A = `shift_old`, |b| <= B = `shift_new` (H10).
 
     P = (1−q)N(0,1) + qN(A,1), Q = (1−q)N(0,1) + qN(−B,1). Shape: the broadcast shifts + orders.shape. By
     adaptive quadrature of the non-negative t^α − 1 − α(t − 1), t = P/Q, against Q (E_Q[t] = 1), so tiny
@@ -38,7 +38,7 @@ def cost(shift_old: Any, shift_new: Any, orders: Any, *, sampling_rate: float) -
 
 
 def vector_cost(norm_old: Any, norm_new: Any, inner: Any, orders: Any, *, sampling_rate: float) -> Array:
-    """The log of E_Q[(P/Q)^α] for *known* a, b, given |a|, |b|, <a, b> (SPEC B14). Never above `cost`.
+    """The log of E_Q[(P/Q)^α] for *known* a, b, given |a|, |b|, <a, b> (B14). Never above `cost`.
 
     Both mixtures depend on x only through span(a, b). With x₁ along b, x₂ across, w = Q/N(0,I) depends on x₁
     alone, and E over x₂ of P/N(0,I) is m(x₁) = 1−q + q e^{a₁x₁ − a₁²/2}, so that
@@ -68,7 +68,7 @@ def vector_cost(norm_old: Any, norm_new: Any, inner: Any, orders: Any, *, sampli
 
 
 def convexity_cost(distance: Any, orders: Any, *, sampling_rate: float) -> Array:
-    """(α−1)·D_α(P‖Q) <= log(1 − q + q e^{α(α−1)d²/2}) for |a − b| = d = `distance` (SPEC ERR 9).
+    """(α−1)·D_α(P‖Q) <= log(1 − q + q e^{α(α−1)d²/2}) for |a − b| = d = `distance` (joint convexity, B14).
 
     Joint convexity: the pair is a mixture of (N(0,I), N(0,I)) and (N(a,I), N(b,I)). Needs the distance only,
     but is of order q where the exact cost is of order q². Bad input: `InputError`.
@@ -82,7 +82,7 @@ def convexity_cost(distance: Any, orders: Any, *, sampling_rate: float) -> Array
 
 
 def hockey_stick(epsilon: Any, sampling_rate: float, shift_old: Any, shift_new: Any) -> Array:
-    """sup_S P(S) − e^ε Q(S) of the worst pair of `cost` (SPEC H10), exact, any real ε; arguments broadcast.
+    """sup_S P(S) − e^ε Q(S) of the worst pair of `cost` (H10), exact, any real ε; arguments broadcast.
 
     P/Q increases in x, so the best S is {x > x*} with P(x*) = e^ε Q(x*). Eliminating N(0,1)'s share by that
     equation leaves q G(x* − A, A) + q e^{ε − Bx* − B²/2} G(x*, B), where G(y, d) = φ(y)[m(y) − m(y+d)] >= 0
@@ -165,7 +165,7 @@ def _log_across(along: float, b: float, across: float, alpha: float, rate: float
 
 
 def _log_sampled(shift: float, alpha: float, odds: Array) -> Array:
-    """The log of e^c − 1 for the sampled Gaussian cost c at many rates: B4, or the integral."""
+    """The log of e^c − 1 for the sampled Gaussian cost c at many rates: the binomial sum (B4), or the integral."""
     if alpha != int(alpha):
         same = np.ones_like(odds)
         return _log_line(shift * same, 0 * same, alpha * same, odds)

@@ -3,11 +3,11 @@
     N0 = N(0, 1)                       the step without the record
     M  = (1-q) N0 + q N(r, 1)          the step with it: rate q, shift r = distance / noise_std
 
-    remove:  cost = log E_N0[(M/N0)^α]                                                    (SPEC A7, B4, B5)
-    add:     cost = log E_N0[(M/N0)^(-λ)],  λ = α - 1                                     (SPEC B6)
+    remove:  cost = log E_N0[(M/N0)^α]                         whole orders B4, fractional orders B5
+    add:     cost = log E_N0[(M/N0)^(-λ)],  λ = α - 1          never above the other, B6
 
-Both are `(α-1) D_α`. The remove direction bounds the add direction at equal variances (B6, Mironov, Talwar
-and Zhang 2019), so it alone is the cost for both.
+Both are `(α-1) D_α`. The remove direction bounds the add direction at equal variances (Mironov, Talwar
+and Zhang 2019, B6), so it alone is the cost for both.
 
 Whole orders, remove (B4): with M/N0 = 1 + y, E[y] = 0, the binomial sum less one has only positive terms,
 
@@ -45,7 +45,7 @@ _BLOCK = 1 << 20
 
 
 def cost(shift: Any, orders: Any, *, sampling_rate: float, direction: str = "remove") -> Array:
-    """`(α-1) D_α` of one step, shape `shift.shape + orders.shape` (SPEC B4, B5, B6).
+    """`(α-1) D_α` of one step, shape `shift.shape + orders.shape` (B4, B5; `direction="add"`: B6).
 
     Guarantees: exact to about 1e-12 relative for any order > 1, rate in [0, 1] and shift >= 0 whose squared
     value is finite; 0 at rate 0 or shift 0; `α(α-1) r²/2` at rate 1; never NaN, +inf beyond float64.
@@ -133,7 +133,7 @@ def _integral(shift: Array, power: float, rate: float) -> Array:
     The integrand is analytic within π/r of the real line and dies like a Gaussian, so the rule's error is
     exp(-2π²/(r h)) or, for negative p, where the integrand grows off the line, exp(-8π²/(r² h² |p|)): the
     spacing h below keeps both under 1e-15. Shifts in the same bin share a lattice; bins are fixed, so that a
-    cost does not depend on which others are computed beside it (M13).
+    cost does not depend on which others are computed beside it (the same bits in chunks or whole, M13).
     """
     result = np.empty_like(shift)
     bins = np.where(shift > _SMALL, np.log(shift / _SMALL) / math.log(_RATIO), np.log2(shift / _SMALL))

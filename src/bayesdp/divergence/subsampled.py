@@ -1,4 +1,4 @@
-"""Poisson sampling in front of *any* pair of outcomes (SPEC B7).
+"""Poisson sampling in front of *any* pair of outcomes (B7).
 
 P0 is the outcome without the record, P1 with it, M_q = (1−q)P0 + qP1 with the record sampled at rate q. The
 pair is given by its own cost: a callable `pair_cost(orders)` -> (α−1)·D_α at whole Rényi orders, of shape
@@ -26,7 +26,7 @@ PairCost = Callable[[Array], Array]
 
 
 def remove_cost(pair_cost: PairCost, orders: Any, *, sampling_rate: float) -> Array:
-    """(α−1)·D_α(M_q‖P0) = log Σ_k C(α,k)(1−q)^{α−k} q^k R_k, R_k = e^{(k−1)D_k(P1‖P0)} (SPEC B7).
+    """(α−1)·D_α(M_q‖P0) = log Σ_k C(α,k)(1−q)^{α−k} q^k R_k, R_k = e^{(k−1)D_k(P1‖P0)} (B7).
 
     R_0 = R_1 = 1. `pair_cost` gives (k−1)·D_k(P1‖P0). Exact at whole orders, tiny values included (the sum
     is taken over R_k − 1 >= 0); a chord, hence an upper bound, at fractional ones. +inf where a needed R_k
@@ -43,11 +43,11 @@ def remove_cost(pair_cost: PairCost, orders: Any, *, sampling_rate: float) -> Ar
 
 
 def add_cost(pair_cost: PairCost, orders: Any, *, sampling_rate: float) -> Array:
-    """(α−1)·D_α(P0‖M_q) <= min{ log Σ_{k<=λ} C(λ,k)(1−q)^{λ−k} q^k Q_k, −λ log(1−q) }, λ = α−1 (SPEC B7).
+    """(α−1)·D_α(P0‖M_q) <= min{ log Σ_{k<=λ} C(λ,k)(1−q)^{λ−k} q^k Q_k, −λ log(1−q) }, λ = α−1 (B7).
 
     Q_k = e^{k·D_{k+1}(P0‖P1)}: `pair_cost` gives (order−1)·D_order(P0‖P1), the other way round than in
     `remove_cost`. The first bound is 1/((1−q) + qu) <= (1−q) + q/u, the second 1/(1−q). An upper bound at
-    every order; with unequal variances it may exceed the remove direction (I-6), so take both. Shape and
+    every order; with unequal variances it may exceed the remove direction (examples: I-6), so take both. Shape and
     bad input as there.
     """
     grid, rate = errors.array("orders", orders, above=1, ndim=1), errors.rate("sampling_rate", sampling_rate)
@@ -65,7 +65,9 @@ def _pair_costs(pair_cost: PairCost, top: int) -> Array:
     whole = np.arange(2.0, max(top, 2) + 1)
     costs = errors.array("pair_cost(orders)", pair_cost(whole), least=0, infinite=True)
     if costs.shape[-1:] != whole.shape:
-        raise errors.InputError(f"Expected pair_cost(orders) of shape (..., {len(whole)}), got shape {costs.shape}.")
+        raise errors.refuse(
+            "pair_cost(orders)", costs.shape, f"of shape (..., {len(whole)})", got=f"shape {costs.shape}"
+        )
     return np.concatenate([np.zeros((*costs.shape[:-1], 2)), costs], axis=-1)
 
 

@@ -2,7 +2,7 @@
 
     f(u) = cost of the subsampled Gaussian at squared shift u = r²,  linear between knots u_0 < u_1 < ...
 
-**Theorem** (convexity; for whole orders it is a log-sum-exp of linear terms, SPEC FIELD; here for every real
+**Theorem** (convexity; for whole orders it is a log-sum-exp of linear terms; here for every real
 order α > 1). f is convex in u, so a chord is an upper bound. Proof: with h(u, y) = log E[(1-q + q e^(y + B_u -
 u/2))^α], B Brownian motion, the heat equation gives v := h_u with v_u = (v_yy + (2 h_y - 1) v_y)/2, hence
 m := v_u obeys m_u = (m_yy + (2 h_y - 1) m_y)/2 + v_y², a parabolic equation with bounded coefficients and a
@@ -129,7 +129,7 @@ def _refine(exact: Callable[[Array], Array], u: Array, allowed: float) -> Knots:
 
 
 class RoundedUp:
-    """Costs that are known to grow with the shift, and not known to be convex: shifts rounded up (SPEC H11).
+    """Costs that are known to grow with the shift, and not known to be convex: shifts rounded up (H11).
 
         lookup(r) = exact(smallest lattice point >= r),  lattice of ratio 1.001
 

@@ -1,4 +1,5 @@
-"""Samples in, upper bound out: the mean of a cost over a population (H9, C9, C10), its quantiles (H5, H12).
+"""Samples in, upper bound out: the mean of a cost over a population (H9; as in the papers C9, C10), its quantiles
+(order statistics, H5 and H12).
 
 `upper_mean` and its table `METHODS` bound a mean from continuous samples, `binary` the share of ones among
 zeros and ones, `quantile` the value that a share of the population stays below.

@@ -1,4 +1,4 @@
-"""An upper bound on E[X] for any law on [0, 1] by betting (Waudby-Smith and Ramdas; H9)."""
+"""An upper bound on E[X] for any law on [0, 1] by betting (Waudby-Smith and Ramdas, H9)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROUNDS = 64  # factors multiplied before a logarithm: each is in [1/2, 1 + √(8
 
 
 def betting(x: Array, failure: float) -> Array:
-    """U = sup { m : ∏_i (1 − min(l_i, c/(1−m))·(X_i − m)) < 1/γ }, c = 1/2 (H9).
+    """U = sup { m : ∏_i (1 − min(l_i, c/(1−m))·(X_i − m)) < 1/γ }, c = 1/2 (betting, H9).
 
     l_i = √(2·ln(1/γ) / (n·v_{i−1})),
     v_i = (1/4 + Σ_{j≤i} (X_j − μ_j)²)/(i+1), μ_i = (1/2 + Σ_{j≤i} X_j)/(i+1).

@@ -1,4 +1,4 @@
-"""Upper bounds on E[X] for any law on [0, 1] that depend on the sample mean and variance only (H9).
+"""Upper bounds on E[X] for any law on [0, 1] that depend on the sample mean and variance only (three of H9).
 
 Each takes `x` with independent samples on the last axis and bounds the mean with confidence 1 −
 `failure`. The answer may exceed 1: the caller applies the cap (C11). Inputs were checked by `upper_mean`.
@@ -17,12 +17,12 @@ from bayesdp.estimate.bisection import last_inside
 
 
 def hoeffding(x: Array, failure: float) -> Array:
-    """Mean + √(ln(1/γ) / (2n)) (H9)."""
+    """Mean + √(ln(1/γ) / (2n)) (Hoeffding, H9)."""
     return np.asarray(x.mean(axis=-1) + math.sqrt(-math.log(failure) / (2 * x.shape[-1])))
 
 
 def kl(x: Array, failure: float) -> Array:
-    """The largest m with n·kl(mean ‖ m) ≤ ln(1/γ), kl between Bernoulli laws (Chernoff; H9).
+    """The largest m with n·kl(mean ‖ m) ≤ ln(1/γ), kl between Bernoulli laws (Chernoff, H9).
 
     Holds for every law on [0, 1], because among those of a given mean the Bernoulli law has the largest
     moment generating function. A sample of zeros gives 1 − γ^(1/n).
@@ -38,7 +38,7 @@ def kl(x: Array, failure: float) -> Array:
 
 
 def bernstein(x: Array, failure: float) -> Array:
-    """Mean + √(2V·ln(2/γ)/n) + 7·ln(2/γ)/(3(n−1)), V the unbiased variance (Maurer and Pontil; H9)."""
+    """Mean + √(2V·ln(2/γ)/n) + 7·ln(2/γ)/(3(n−1)), V the unbiased variance (Maurer and Pontil, H9)."""
     n = x.shape[-1]
     log_term = math.log(2) - math.log(failure)
     deviation = np.sqrt(2 * x.var(axis=-1, ddof=1) * log_term / n)

@@ -1,4 +1,4 @@
-"""An upper confidence bound on E[Y] from samples of log Y, by one of six methods (H9, C10, C11)."""
+"""An upper confidence bound on E[Y] from samples of log Y: four bounds that hold (H9), Student-t (C10), plug-in."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from bayesdp.errors import Array, InputError, array, number, one_of, probability, refuse
+from bayesdp.errors import Array, array, number, one_of, probability, refuse
 from bayesdp.estimate.betting import betting
 from bayesdp.estimate.bounded import bernstein, hoeffding, kl
 from bayesdp.estimate.student_t import student_t
+from bayesdp.standing import Caveat, Standing
 
 Bound = Callable[[Array, float], Array]
 """(samples on the last axis, failure) → an upper bound on their mean."""
@@ -23,13 +24,19 @@ class Method:
 
     `bound(x, failure)` takes samples on the last axis: in [0, 1] when `distribution_free`, else on any
     scale (it then commutes with shifts and scalings). `assumption` is the sentence that a guarantee
-    prints.
+    prints, `standing` what a guarantee that rests on it is.
     """
 
     bound: Bound
     distribution_free: bool
     assumption: str
     least_samples: int = 1
+    standing: Standing = "proved"
+
+    @property
+    def words(self) -> str | Caveat:
+        """The assumption, as a caveat where the method is not proved."""
+        return self.assumption if self.standing == "proved" else Caveat(self.standing, self.assumption)
 
     @property
     def needs_range(self) -> bool:
@@ -54,11 +61,13 @@ METHODS: dict[str, Method] = {
         "heuristic: Student-t holds for Gaussian samples; with rare large costs its failure probability is"
         " not the stated one (C10, ERR 4)",
         least_samples=2,
+        standing="heuristic",
     ),
     "plug-in": Method(
         _sample_mean,
         False,
         "the sample mean stands for the mean of the population: an estimate without confidence, not a bound",
+        standing="estimate",
     ),
 }
 """The methods of `upper_mean` by name; the first is as a rule the tightest of those that hold."""
@@ -102,9 +111,11 @@ def upper_mean(
     low = number("log_low", log_low)
     logs = array("log_values", log_values, infinite=True)
     if logs.ndim == 0 or len(logs) < chosen.least_samples:
-        raise InputError(
-            f"Expected log_values with at least {chosen.least_samples} sample(s) on axis 0"
-            f" for method={method!r}, got shape {logs.shape}."
+        raise refuse(
+            "log_values",
+            logs.shape,
+            f"with at least {chosen.least_samples} sample(s) on axis 0 for method={method!r}",
+            got=f"shape {logs.shape}",
         )
     if log_high is None and chosen.needs_range:
         raise refuse(
@@ -164,8 +175,8 @@ def _worst_case(log_high: npt.ArrayLike | None, low: float, shape: tuple[int, ..
     try:
         return np.broadcast_to(np.maximum(high, low), shape)
     except ValueError:
-        raise InputError(
-            f"Expected log_high to be one number or to fit shape {shape}, got shape {high.shape}."
+        raise refuse(
+            "log_high", high.shape, f"to be one number or to fit shape {shape}", got=f"shape {high.shape}"
         ) from None
 
 
@@ -176,7 +187,9 @@ def _check_range(rows: Array, low: float, caps: Array, shape: tuple[int, ...]) -
         return
     column, sample = np.unravel_index(int(np.argmax(outside)), outside.shape)
     where = (int(sample), *map(int, np.unravel_index(column, shape[1:])))
-    raise InputError(
-        f"Expected log_values between log_low={low:g} and log_high={caps[column]:g},"
-        f" got log_values[{', '.join(map(str, where))}]={float(rows[column, sample])!r}."
+    raise refuse(
+        "log_values",
+        float(rows[column, sample]),
+        f"between log_low={low:g} and log_high={caps[column]:g}",
+        got=f"log_values[{', '.join(map(str, where))}]={float(rows[column, sample])!r}",
     )

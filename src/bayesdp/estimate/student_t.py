@@ -1,4 +1,4 @@
-"""The estimator of the paper: a Student-t upper limit for a mean (C10). A heuristic, not a bound (ERR 4)."""
+"""The estimator of paper S1: a Student-t upper limit for a mean (C10). A heuristic, not a bound (ERR 4)."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from bayesdp import storage
 from bayesdp.errors import InputError, refuse, whole
 from bayesdp.experiments import load
 
@@ -24,10 +25,9 @@ def reproduce(
     """
     experiment = load(name)
     seed = whole("seed", seed, least=0)
-    taken: tuple[str, ...] = getattr(experiment, "OPTIONS", ())
-    if full and "full" not in taken:
+    if full and "full" not in experiment.options:
         raise refuse("full", full, f"to be left out for {name}, which has one size")
-    if data_dir is not None and "data_dir" not in taken:
+    if data_dir is not None and "data_dir" not in experiment.options:
         raise refuse("data_dir", str(data_dir), f"to be left out for {name}, which reads no data set")
     try:
         import matplotlib
@@ -36,19 +36,15 @@ def reproduce(
         raise InputError(
             'Expected matplotlib to draw figures, but it is not installed. Run: pip install "bayesdp[plot]"'
         ) from None
-    folder = Path(out)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise refuse("out", str(out), "to be a folder that can be made", str(problem)) from None
-    stem = f"{experiment.NAME}{'-full' if full else ''}"
+    folder = storage.make_folder(out, "out")
+    stem = f"{name}{'-full' if full else ''}"
     table, png, svg = (folder / f"{stem}.{kind}" for kind in ("csv", "png", "svg"))
     options = {"full": full, "data_dir": data_dir, "results": folder}
-    rows = experiment.compute(seed, **{option: options[option] for option in taken})
+    rows = experiment.compute(seed, **{option: options[option] for option in experiment.options})
     write_csv(table, rows)
     # Nothing in a file may depend on the day or the machine's settings, so that files can be compared.
     with matplotlib.rc_context(matplotlib.rcParamsDefault | {"svg.hashsalt": "bayesdp"}):
-        figure = Figure(figsize=experiment.SIZE, layout="constrained")
+        figure = Figure(figsize=experiment.size, layout="constrained")
         experiment.draw(figure, rows)
         figure.savefig(png, dpi=110, metadata={"Software": None})
         figure.savefig(svg, metadata={"Date": None, "Creator": None})

@@ -5,13 +5,15 @@
 `PrivateStep` puts them together; every part can be used alone. Accounting is elsewhere and does not import this.
 """
 
-from bayesdp.mechanism.bookkeeping import BookKeeping, ModelLoss, gradients_of
-from bayesdp.mechanism.clip_rule import Automatic, ClipRule, Flat, Norms, PerLayer, Unclipped, clip_rule
-from bayesdp.mechanism.clipping import Gradients, PerExample
+from bayesdp.mechanism.bookkeeping import BookKeeping, ModelLoss
+from bayesdp.mechanism.clipping import Automatic, ClipRule, Flat, Norms, PerLayer, Unclipped, clip_rule
 from bayesdp.mechanism.devices import Records, record_mesh, spread, use_host_cores
 from bayesdp.mechanism.key import fresh_key, seeded_key
 from bayesdp.mechanism.layers import Activation, AvgPool, Conv2D, Dense, Flatten, MaxPool, Sequential
 from bayesdp.mechanism.noise import add_noise, step_keys
+from bayesdp.mechanism.people import People, PeopleLoss
+from bayesdp.mechanism.people_books import PeopleBooks, gradients_of
+from bayesdp.mechanism.per_example import Gradients, PerExample
 from bayesdp.mechanism.sampling import poisson_fold
 from bayesdp.mechanism.step import PrivateStep, Witnessed
 from bayesdp.mechanism.subset import random_subset
@@ -32,6 +34,9 @@ __all__ = [
     "Mean",
     "ModelLoss",
     "Norms",
+    "People",
+    "PeopleBooks",
+    "PeopleLoss",
     "PerExample",
     "PerLayer",
     "PrivateStep",

@@ -7,11 +7,14 @@ may be as long as the largest likely batch.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import jax
 import jax.numpy as jnp
 from jax import lax
+
+from bayesdp.errors import refuse
 
 Carry = TypeVar("Carry")
 Rows = Any
@@ -19,12 +22,34 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def full_precision(function: Function) -> Function:
-    """For functions whose sums must have the norms that are promised.
+    """For methods of (params, examples, …) whose sums must have the norms that are promised.
 
-    A GPU would round the factors of a matrix product to ten bits, an error of 1e-3. (A CPU never does.)
+    A GPU would round the factors of a matrix product to ten bits, an error of 1e-3. (A CPU never does.) Bad input:
+    parameters or records in half precision, in which no norm is known to better than that either.
     """
-    precise: Function = jax.default_matmul_precision("highest")(function)
-    return precise
+
+    @wraps(function)
+    def precise(self: Any, params: Any, examples: Any, *others: Any, **named: Any) -> Any:
+        not_half("params", params)
+        not_half("data", examples)
+        with jax.default_matmul_precision("highest"):
+            return function(self, params, examples, *others, **named)
+
+    return cast("Function", precise)
+
+
+def not_half(name: str, tree: Any) -> None:
+    """Refuse floats of fewer than 32 bits, such as bfloat16: their rounding would be larger than is accounted for."""
+    for leaf in jax.tree.leaves(tree):
+        kind = jax.dtypes.result_type(leaf)
+        if jnp.issubdtype(kind, jnp.floating) and jnp.finfo(kind).bits < 32:
+            raise refuse(
+                name,
+                str(kind),
+                "to hold float32 numbers",
+                "A clip norm holds for sums of float32 numbers: convert with astype('float32').",
+                got=str(kind),
+            )
 
 
 def fold_blocks(

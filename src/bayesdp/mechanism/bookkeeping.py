@@ -2,11 +2,13 @@
 
 With a_x the input of a dense layer and g_x = ∂ loss / ∂ output, a record's gradient is the outer product a_x g_xᵀ:
 
-    |∂W|² = |a_x|² |g_x|²,   |∂b|² = |g_x|²,   Σ_x f_x ∂W = Σ_x a_x (f_x g_x)ᵀ   (one matrix product).
+    |∂W| = |a_x| |g_x|,   |∂b| = |g_x|,   Σ_x f_x ∂W = Σ_x a_x (f_x g_x)ᵀ   (one matrix product).
 
-For a convolution a and g have a column for each position (patches): ∂W = a gᵀ, and |∂W|² is either its squared entries
-or, where positions are few, Σ_pq (aᵀ a)_pq (gᵀ g)_pq. So a clipped sum costs what an ordinary gradient costs
-(Bu et al. 2022, "Differentially private optimization on large model at small cost").
+So a clipped sum costs what an ordinary gradient costs (Bu et al. 2022, "Differentially private optimization on large
+model at small cost"). For a convolution a and g have a column for each position (patches), and ∂W = a gᵀ is computed
+for each record. Where positions are few, |∂W|² = Σ_pq (aᵀ a)_pq (gᵀ g)_pq would cost less, but its terms cancel, and so
+do those of the sum: in float32 neither is known to better than rounding errors of |a|² |g|², which for some records are
+hundreds of clip norms (H20). The norm of what was computed and is added bounds it whatever was lost before.
 """
 
 from __future__ import annotations
@@ -22,10 +24,11 @@ from jax import lax
 
 from bayesdp.errors import whole
 from bayesdp.mechanism.blocks import fold_blocks, full_precision
-from bayesdp.mechanism.clip_rule import Norms, apply_rule, clip_rule
-from bayesdp.mechanism.clipping import Gradients, PerExample
+from bayesdp.mechanism.clipping import Norms, apply_rule, clip_rule
 from bayesdp.mechanism.layers import Activation, AvgPool, Conv2D, Dense, MaxPool, Sequential, Weights
+from bayesdp.mechanism.lengths import UNIT, balanced, length
 from bayesdp.mechanism.patches import channels_first, convolve, first, last, patches, pool, pull_back
+from bayesdp.mechanism.per_example import Gradients, norms_by_block
 from bayesdp.mechanism.subset import restrict
 
 Params = tuple[Weights, ...]
@@ -57,7 +60,7 @@ class Entry(NamedTuple):
 
 
 @dataclass(frozen=True)
-class BookKeeping:
+class BookKeeping(Gradients):
     """Per-record clipping of a `ModelLoss`, `block` records at a time (None: by platform)."""
 
     loss: ModelLoss
@@ -67,17 +70,17 @@ class BookKeeping:
     def clip_sum(
         self, params: Params, examples: Examples, mask: jax.Array, clip_norm: Any, subset: Params | None = None
     ) -> tuple[Params, Norms]:
-        """As `PerExample.clip_sum`, to float32 rounding, and with the same guarantee."""
+        """As `PerExample.clip_sum`, to float32 rounding, and with the same guarantee (H20)."""
         rule = clip_rule(clip_norm)
 
         def one(sums: Params, block: Examples, here: jax.Array) -> tuple[Params, Any]:
-            books, squares, per_record = self._examine(params, block, subset)
-            factors, norms = apply_rule(rule, squares, here)
+            books, sizes, per_record = self._examine(params, block, subset)
+            factors, norms = apply_rule(rule, sizes, here)
             rows, new = [], []
             for entry, total, factor, gradients in zip(books, sums, factors, per_record, strict=True):
-                if isinstance(entry.layer, Dense):
+                if gradients is None:
                     # Kept for one matrix product at the end: adding block by block would move all weights each time.
-                    rows.append((_present(entry.inputs, factor["kernel"]), *_scaled(entry.outputs, factor)))
+                    rows.append(_dense_rows(entry, factor))
                     new.append(total)
                 else:
                     new.append(jax.tree.map(jnp.add, total, _conv_sum(entry, factor, gradients)))
@@ -98,13 +101,11 @@ class BookKeeping:
         self, params: Params, examples: Examples, mask: jax.Array, clip_norm: Any, subset: Params | None = None
     ) -> Norms:
         """`Norms` of shape (records,), 0 where the mask is false; what only the sum needs is not computed."""
-        rule = clip_rule(clip_norm)
 
-        def one(nothing: None, block: Examples, here: jax.Array) -> tuple[None, Norms]:
-            return nothing, apply_rule(rule, self._examine(params, block, subset)[1], here)[1]
+        def sizes(block: Examples) -> Params:
+            return self._examine(params, block, subset)[1]
 
-        norms: Norms = fold_blocks(one, None, examples, mask, self._block(mask))[1]
-        return norms
+        return norms_by_block(sizes, examples, mask, clip_norm, self._block(mask))
 
     def _block(self, mask: jax.Array) -> int:
         if self.block is not None:
@@ -114,22 +115,22 @@ class BookKeeping:
     def _examine(
         self, params: Params, block: Examples, subset: Params | None
     ) -> tuple[list[Entry], tuple[Any, ...], list[Weights | None]]:
-        books = _books(self.loss, params, block)
-        squares: list[Weights] = []
+        books = books_of(self.loss, params, block)
+        sizes: list[Weights] = []
         per_record: list[Weights | None] = []
         for i, entry in enumerate(books):
             chosen = None if subset is None else subset[i]
             if isinstance(entry.layer, Dense):
-                squares.append(_dense_squares(entry, chosen))
+                sizes.append(_dense_sizes(entry, chosen))
                 per_record.append(None)
             else:
-                square, gradients = _conv_squares(entry, chosen)
-                squares.append(square)
+                gradients = conv_gradients(entry, chosen)
+                sizes.append({name: length(leaf) for name, leaf in gradients.items()})
                 per_record.append(gradients)
-        return books, tuple(squares), per_record
+        return books, tuple(sizes), per_record
 
 
-def _books(loss: ModelLoss, params: Params, examples: Examples) -> list[Entry]:
+def books_of(loss: ModelLoss, params: Params, examples: Examples) -> list[Entry]:
     """Forwards keeping the inputs of layers with weights, then backwards once to their outputs."""
     x, targets = examples
     trace: list[tuple[Dense | Conv2D, Weights, jax.Array] | Callable[[jax.Array], tuple[jax.Array]]] = []
@@ -174,60 +175,57 @@ def _books(loss: ModelLoss, params: Params, examples: Examples) -> list[Entry]:
     return books[::-1]
 
 
-def _dense_squares(entry: Entry, subset: Weights | None) -> Weights:
-    """|a|² |g|² and |g|²; with a subset M of the weights a² M g², which is a matrix product because M is 0 or 1."""
-    a, g = jnp.square(entry.inputs), jnp.square(entry.outputs)
+def _dense_sizes(entry: Entry, subset: Weights | None) -> Weights:
+    """|a| |g| and |g|; with a subset M of the weights sqrt(a² M g²), a matrix product because M is 0 or 1."""
     if subset is None:
-        size = g.sum(1)
-        return {"bias": size, "kernel": a.sum(1) * size}
-    return {"bias": g @ subset["bias"], "kernel": jnp.sum((a @ subset["kernel"]) * g, axis=1)}
+        outputs = length(entry.outputs)
+        return {"bias": outputs, "kernel": length(entry.inputs) * outputs}
+    (a, a_scale), (g, g_scale) = balanced(entry.inputs), balanced(entry.outputs)
+    squares = jnp.sum((jnp.square(a) @ subset["kernel"]) * jnp.square(g), axis=1)
+    # The subset may leave out the largest entries, and squares of others be below 2^-126: a product of such a one and
+    # one of at most 16 was lost, for each weight and each factor. All roundings of a product's sum count: its order is
+    # not known.
+    lost, terms = 2**5 * 2.0**-126 * a.shape[1] * g.shape[1], a.shape[1] + g.shape[1] + 4
+    kernel = a_scale * jnp.sqrt(squares * (1 + terms * UNIT) + lost) * g_scale * (1 + 4 * UNIT)
+    return {"bias": length(entry.outputs * subset["bias"]), "kernel": kernel}
+
+
+def _dense_rows(entry: Entry, factors: Weights) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """a_x / s_x, f_x s_x g_x for the kernel and f_x g_x for the bias, whose factor may be another.
+
+    s_x is a power of two near the largest entry of a_x: where one of a_x and g_x is huge and the other tiny, f_x g_x
+    would lose its digits to underflow.
+    """
+    a, scale = balanced(entry.inputs)
+    g, factor = entry.outputs, factors["kernel"]
+    outputs = _present(g, factor) * _rows(scale, g) * _rows(factor, g)
+    return _present(a, factor), outputs, _present(g, factors["bias"]) * _rows(factors["bias"], g)
 
 
 def _dense_sum(inputs: jax.Array, kernel_outputs: jax.Array, bias_outputs: jax.Array) -> Weights:
     return {"bias": bias_outputs.sum(0), "kernel": inputs.T @ kernel_outputs}
 
 
-def _conv_squares(entry: Entry, subset: Weights | None) -> tuple[Weights, Weights | None]:
-    """Squared norms, and the records' own gradients where these were the cheaper way to the norms."""
-    a, g, o, p = entry.inputs, entry.outputs, *_axes(entry)
-    bias = g.sum(p)
-    inputs, positions, channels = a.shape[1], a.shape[2], g.shape[o]
-    if subset is None and positions**2 * (inputs + channels) < 4 * inputs * channels:
-        gram = lax.dot_general(g, g, (((o,), (o,)), ((0,), (0,))))
-        kernel = jnp.sum(jnp.einsum("nip,niq->npq", a, a) * gram, axis=(1, 2))
-        return {"bias": jnp.sum(bias**2, axis=1), "kernel": kernel}, None
-    gradient = lax.dot_general(a, g, (((2,), (p,)), ((0,), (0,))))
+def conv_gradients(entry: Entry, subset: Weights | None) -> Weights:
+    """The records' own gradients, M ∘ a gᵀ and M ∘ Σ_p g; kernels as (records, inputs, channels)."""
+    a, g, p = entry.inputs, entry.outputs, _positions(entry)
+    bias, kernel = g.sum(p), lax.dot_general(a, g, (((2,), (p,)), ((0,), (0,))))
     if subset is not None:
-        bias, gradient = bias * subset["bias"], gradient * subset["kernel"].reshape(inputs, channels)
-    squares = {"bias": jnp.sum(bias**2, axis=1), "kernel": jnp.sum(gradient**2, axis=(1, 2))}
-    return squares, {"bias": bias, "kernel": gradient}
+        bias, kernel = bias * subset["bias"], kernel * subset["kernel"].reshape(kernel.shape[1:])
+    return {"bias": bias, "kernel": kernel}
 
 
-def _conv_sum(entry: Entry, factors: Weights, gradients: Weights | None) -> Weights:
-    o, p = _axes(entry)
-    if gradients is None:
-        kernel_outputs, bias_outputs = _scaled(entry.outputs, factors)
-        a = _present(entry.inputs, factors["kernel"])
-        kernel = lax.dot_general(a, kernel_outputs, (((0, 2), (0, p)), ((), ())))
-        bias = bias_outputs.sum((0, p))
-    else:
-        kernel, bias = (
-            jnp.tensordot(factors[name], _present(gradients[name], factors[name]), axes=1)
-            for name in ("kernel", "bias")
-        )
+def _conv_sum(entry: Entry, factors: Weights, gradients: Weights) -> Weights:
+    kernel, bias = (
+        jnp.tensordot(factors[name], _present(gradients[name], factors[name]), axes=1) for name in ("kernel", "bias")
+    )
     side = entry.layer.kernel if isinstance(entry.layer, Conv2D) else 1
-    return {"bias": bias, "kernel": kernel.reshape(side, side, -1, entry.outputs.shape[o])}
+    return {"bias": bias, "kernel": kernel.reshape(side, side, -1, kernel.shape[-1])}
 
 
-def _axes(entry: Entry) -> tuple[int, int]:
-    """Which axes of a convolution's output gradients are the channels and the positions."""
-    return (1, 2) if isinstance(entry.layer, Conv2D) and channels_first(entry.layer) else (2, 1)
-
-
-def _scaled(g: jax.Array, factors: Weights) -> tuple[jax.Array, jax.Array]:
-    """f_x g_x for the kernel and for the bias (their factors differ when each has a clip norm of its own)."""
-    both = [_present(g, factors[name]) * _rows(factors[name], g) for name in ("kernel", "bias")]
-    return both[0], both[1]
+def _positions(entry: Entry) -> int:
+    """Which axis of a convolution's output gradients is that of the positions."""
+    return 2 if isinstance(entry.layer, Conv2D) and channels_first(entry.layer) else 1
 
 
 def _present(values: jax.Array, factors: jax.Array) -> jax.Array:
@@ -237,8 +235,3 @@ def _present(values: jax.Array, factors: jax.Array) -> jax.Array:
 
 def _rows(factors: jax.Array, like: jax.Array) -> jax.Array:
     return jnp.expand_dims(factors, range(1, like.ndim))
-
-
-def gradients_of(loss: Callable[[Any, Any], jax.Array]) -> Gradients:
-    """The fastest way to clipped gradients of `loss`: book-keeping if it shows its layers, else record by record."""
-    return BookKeeping(loss) if isinstance(loss, ModelLoss) else PerExample(loss)

@@ -1,108 +1,184 @@
-"""Clipped gradient sums and per-record norms for any `loss(params, example)` of one record.
+"""Where a record's gradient is clipped: rules for how much it is shortened, from the norms of its leaves alone.
 
-    sum  Σ_x m_x clip(g_x; C),   norms  |g_x| and |clip(g_x; C)|,   g_x = ∇ loss(params, x)
+    Flat        clip(g; C) = g / max(1, |g|/C)                       sensitivity C                    (B13)
+    PerLayer    the same for each part g_l with its own C_l          sensitivity sqrt(Σ C_l²)
+    Automatic   C g / (|g| + γ)  (Bu et al., "automatic clipping")   sensitivity C
+    Unclipped   g                                                    sensitivity infinite             (paper S1)
 
-Two ways of the same numbers: "vmap" takes all records of a microbatch at once (for GPU); "scan" takes one after the
-other (on a CPU many times faster for convolutions, whose batched per-record gradients become grouped convolutions).
+A rule maps the norms of a gradient's leaves, upper bounds of the exact ones (`lengths`), to a factor for each leaf.
+What the roundings from there to the sum may add is in them beforehand (`ROUNDING`), so that no record moves a sum by
+more than the sensitivity, nor by more than is reported, float32 or not (H20). A record whose gradient is not finite, or
+longer than 2^63, contributes nothing (so that one bad record cannot blow up the sum, which would tell that it is there)
+and is reported at the sensitivity: never under-count.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax.tree_util import register_dataclass
 
-from bayesdp.errors import one_of
-from bayesdp.mechanism.blocks import fold_blocks, full_precision
-from bayesdp.mechanism.clip_rule import Norms, apply_rule, clip_rule
-from bayesdp.mechanism.subset import restrict
+from bayesdp.errors import Argument, number, unmet
+from bayesdp.mechanism.lengths import UNIT, together
 
 Params = Any
-Examples = Any
+Number = jax.Array | float
+
+ROUNDING = 32 * UNIT
+"""What norms are stretched by, 1.9e-6: up to 12 u of adding up the squares of a million leaves, a factor and a record's
+own limit in float32, and two roundings of each entry that is multiplied by them."""
+
+LONGEST = 2.0**63
+"""Longer gradients count as not finite: so no product on the way to a sum leaves the range of float32."""
+
+LEAST, MOST = 1e-30, 1e30
+"""Clip norms that float32 can divide by and be divided by."""
 
 
-class Gradients(Protocol):
-    """What a step asks of per-record gradients; `PerExample` and `BookKeeping` give the same numbers.
+class Norms(NamedTuple):
+    """One entry per record: |g|, and |clip(g)|, which is how far the record moves a sum (sensitivity, E3)."""
 
-    A mask may be of numbers: how far each record may move the sum, 0 for one that is absent (`apply_rule`).
-    Gradients may have a method `zero(params)`, an empty sum, where sums are not trees like the parameters.
-    """
-
-    def clip_sum(
-        self, params: Params, examples: Examples, mask: jax.Array, clip_norm: Any, subset: Params | None = None
-    ) -> tuple[Params, Norms]:
-        """Σ_x m_x clip(M ∘ g_x) and the norms of every record of the microbatch."""
-        ...
-
-    def norms(
-        self, params: Params, examples: Examples, mask: jax.Array, clip_norm: Any, subset: Params | None = None
-    ) -> Norms:
-        """The norms alone: for witnesses, whose gradients must not enter a sum."""
-        ...
+    raw: jax.Array
+    clipped: jax.Array
 
 
+@register_dataclass
 @dataclass(frozen=True)
-class PerExample:
-    """Gradients of any loss of one record, one at a time or `vmap`ped; `method=None` chooses by platform."""
+class Flat:
+    """clip(g; C) = g / max(1, |g|/C): one norm for the whole gradient (clipping, B13)."""
 
-    loss: Callable[[Params, Any], jax.Array]
-    method: Literal["scan", "vmap"] | None = None
+    norm: Number
 
-    def __post_init__(self) -> None:
-        one_of("method", self.method, [None, "scan", "vmap"])
+    @property
+    def sensitivity(self) -> Number:
+        """C."""
+        return self.norm
 
-    @full_precision
-    def clip_sum(
-        self, params: Params, examples: Examples, mask: jax.Array, clip_norm: Any, subset: Params | None = None
-    ) -> tuple[Params, Norms]:
-        """Σ_x m_x clip(M ∘ g_x; C) as a tree like `params`, and `Norms` of shape (records,), 0 where the mask is false.
-
-        Guarantee: adding or removing one record (one entry of the mask) moves the sum by exactly its `clipped` norm,
-        at most the rule's sensitivity up to float32 rounding (1e-5 relative). Records do not see each other.
-        `clip_norm` is what `clip_rule` takes.
-        """
-        rule = clip_rule(clip_norm)
-
-        def one(total: Params, block: Examples, here: jax.Array) -> tuple[Params, Norms]:
-            gradients = self._gradients(params, block, subset)
-            factors, norms = apply_rule(rule, _squares(gradients), here)
-            return jax.tree.map(_add_weighted, total, gradients, factors), norms
-
-        zero = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), params)
-        return fold_blocks(one, zero, examples, mask, self._block(mask))
-
-    @full_precision
-    def norms(
-        self, params: Params, examples: Examples, mask: jax.Array, clip_norm: Any, subset: Params | None = None
-    ) -> Norms:
-        """`Norms` of shape (records,), 0 where the mask is false."""
-        rule = clip_rule(clip_norm)
-
-        def one(nothing: None, block: Examples, here: jax.Array) -> tuple[None, Norms]:
-            return nothing, apply_rule(rule, _squares(self._gradients(params, block, subset)), here)[1]
-
-        norms: Norms = fold_blocks(one, None, examples, mask, self._block(mask))[1]
-        return norms
-
-    def _block(self, mask: jax.Array) -> int:
-        method = self.method or ("scan" if jax.default_backend() == "cpu" else "vmap")
-        return 1 if method == "scan" else mask.shape[0]
-
-    def _gradients(self, params: Params, block: Examples, subset: Params | None) -> Params:
-        if jax.tree.leaves(block)[0].shape[0] == 1:  # no batching rule: what "scan" is for
-            single = jax.grad(self.loss)(params, jax.tree.map(lambda x: x[0], block))
-            return jax.tree.map(lambda leaf: leaf[None], restrict(single, subset))
-        return jax.vmap(lambda example: restrict(jax.grad(self.loss)(params, example), subset))(block)
+    def factors(self, sizes: Params) -> tuple[Params, jax.Array]:
+        """Factor of each leaf and |clip(g)|."""
+        size = whole(sizes)
+        factor = self.norm / jnp.maximum(size, self.norm)
+        return _everywhere(factor, sizes), jnp.minimum(size, self.norm)
 
 
-def _squares(gradients: Params) -> Params:
-    return jax.tree.map(lambda leaf: jnp.sum(jnp.square(leaf), axis=tuple(range(1, leaf.ndim))), gradients)
+@register_dataclass
+@dataclass(frozen=True)
+class PerLayer:
+    """g_l / max(1, |g_l|/C_l) for every part l; `norms` is the top of a tree of parameters, one norm for all below."""
+
+    norms: Params
+
+    @property
+    def sensitivity(self) -> Number:
+        """sqrt(Σ C_l²)."""
+        squares = [norm * norm for norm in jax.tree.leaves(self.norms)]
+        return math.sqrt(sum(squares)) if all(isinstance(s, float) for s in squares) else jnp.sqrt(sum(squares))
+
+    def factors(self, sizes: Params) -> tuple[Params, jax.Array]:
+        """Factor of each leaf and |clip(g)|."""
+        try:
+            parts = jax.tree.map(lambda _, part: whole(part), self.norms, sizes)
+        except ValueError as error:
+            raise unmet(
+                "clip_norm", self.norms, "clip norms for parts of the parameters, one norm each", hint=f"{error}"
+            ) from error
+        factor = jax.tree.map(lambda norm, size: norm / jnp.maximum(size, norm), self.norms, parts)
+        clipped = jax.tree.map(lambda norm, size: jnp.minimum(size, norm), self.norms, parts)
+        return jax.tree.map(_everywhere, factor, sizes), jnp.minimum(whole(clipped), self.sensitivity)
 
 
-def _add_weighted(total: jax.Array, gradients: jax.Array, factors: jax.Array) -> jax.Array:
-    # A factor of 0 does not remove an infinite gradient: 0 · inf is not a number.
-    kept = jnp.where(jnp.expand_dims(factors, range(1, gradients.ndim)) > 0, gradients, 0)
-    return total + jnp.tensordot(factors, kept, axes=1)
+@register_dataclass
+@dataclass(frozen=True)
+class Automatic:
+    """C g / (|g| + γ): everybody is scaled to nearly the norm C, so that only the direction is left."""
+
+    norm: Number = 1.0
+    gamma: Number = 0.01
+
+    @property
+    def sensitivity(self) -> Number:
+        """C, which is never quite reached."""
+        return self.norm
+
+    def factors(self, sizes: Params) -> tuple[Params, jax.Array]:
+        """Factor of each leaf and |clip(g)|."""
+        size = whole(sizes)
+        factor = self.norm / (size + self.gamma)
+        return _everywhere(factor, sizes), jnp.minimum(factor * size, self.norm)
+
+
+@register_dataclass
+@dataclass(frozen=True)
+class Unclipped:
+    """g as it is: differential privacy is infinite, Bayesian and per-instance costs need not be (paper S1)."""
+
+    @property
+    def sensitivity(self) -> Number:
+        """Infinity."""
+        return math.inf
+
+    def factors(self, sizes: Params) -> tuple[Params, jax.Array]:
+        """Ones, and |g|."""
+        size = whole(sizes)
+        return _everywhere(jnp.ones_like(size), sizes), size
+
+
+ClipRule = Flat | PerLayer | Automatic | Unclipped
+
+
+def clip_rule(clip_norm: Any) -> ClipRule:
+    """The rule meant by `clip_norm`: a number, a tree of numbers (per layer), None, or a rule itself.
+
+    Bad input: a norm or γ outside of 1e-30 … 1e30, which float32 can work with, gets `InputError`.
+    """
+    rule: ClipRule
+    if isinstance(clip_norm, Flat | PerLayer | Automatic | Unclipped):
+        rule = clip_norm
+    elif clip_norm is None:
+        return Unclipped()
+    elif isinstance(clip_norm, dict | tuple | list):
+        rule = PerLayer(clip_norm)
+    else:
+        rule = Flat(clip_norm)
+    if not jax.tree.leaves(rule) and not isinstance(rule, Unclipped):
+        raise unmet("clip_norm", clip_norm, "at least one clip norm", str(Argument("clip_norm", clip_norm)))
+    checked: ClipRule = jax.tree.map(
+        lambda norm: norm if isinstance(norm, jax.Array) else number("clip_norm", norm, least=LEAST, most=MOST), rule
+    )
+    return checked
+
+
+def apply_rule(rule: ClipRule, sizes: Params, mask: jax.Array | None = None) -> tuple[Params, Norms]:
+    """Factor of each leaf, 0 where a record is masked or not finite, and the norms, 0 where a record is masked.
+
+    `sizes` are upper bounds of the norms of the leaves. A mask of numbers says how far each record may move the sum:
+    its gradient is shortened to that after the rule.
+    """
+    stretched = jax.tree.map(lambda part: part * (1 + ROUNDING), sizes)
+    raw = whole(stretched)
+    finite = raw <= LONGEST
+    factors, clipped = rule.factors(jax.tree.map(lambda part: jnp.where(finite, part, 0), stretched))
+    raw = jnp.where(finite, raw, jnp.inf)
+    clipped = jnp.where(finite, clipped, rule.sensitivity)
+    if mask is None:
+        return jax.tree.map(lambda factor: jnp.where(finite, factor, 0), factors), Norms(raw, clipped)
+    here = mask > 0
+    if mask.dtype != jnp.bool_:
+        share = jnp.where(clipped > mask, mask / jnp.maximum(clipped, mask), 1)
+        factors = jax.tree.map(lambda factor: factor * share, factors)
+        clipped = jnp.minimum(clipped, mask)
+    raw, clipped = jnp.where(here, raw, 0), jnp.where(here, clipped, 0)
+    return jax.tree.map(lambda factor: jnp.where(finite & here, factor, 0), factors), Norms(raw, clipped)
+
+
+def whole(sizes: Params) -> jax.Array:
+    """The norm of what has leaves of these norms."""
+    return together(jax.tree.leaves(sizes))
+
+
+def _everywhere(factor: jax.Array, sizes: Params) -> Params:
+    return jax.tree.map(lambda _: factor, sizes)

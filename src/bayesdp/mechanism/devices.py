@@ -19,7 +19,7 @@ from jax import lax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jax.tree_util import register_dataclass
 
-from bayesdp.errors import InputError, whole
+from bayesdp.errors import refuse, whole
 
 AXIS = "records"
 """The mesh axis over which records are spread."""
@@ -95,13 +95,13 @@ def spread(data: Any, mesh: Mesh) -> Records:
     """
     leaves = jax.tree.leaves(data)
     if not leaves or any(np.ndim(leaf) == 0 for leaf in leaves):
-        raise InputError("Expected data of arrays with one row per record.")
+        raise refuse("data", None, "of arrays with one row per record", got="")
     lengths = {len(leaf) for leaf in leaves}
     if len(lengths) > 1:
-        raise InputError(f"Expected data of arrays of one length, got lengths {sorted(lengths)}.")
+        raise refuse("data", sorted(lengths), "of arrays of one length", got=f"lengths {sorted(lengths)}")
     size, devices = lengths.pop(), mesh.size
     if size == 0:
-        raise InputError("Expected data with at least one record, got none.")
+        raise refuse("data", 0, "with at least one record", got="none")
     counts = np.array([(size - d + devices - 1) // devices for d in range(devices)], np.int32)
     return Records(_dealt(data, size, mesh), jax.device_put(counts, NamedSharding(mesh, DEALT)), size)
 

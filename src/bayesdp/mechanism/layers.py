@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from bayesdp.errors import InputError, one_of, whole
+from bayesdp.errors import one_of, unmet, whole
 
 Weights = dict[str, jax.Array]
 Shape = tuple[int, ...]
@@ -57,7 +57,7 @@ class Dense:
     def init(self, key: jax.Array, shape: Shape) -> tuple[Weights, Shape]:
         """Glorot's normal weights, zero bias."""
         if len(shape) != 1:
-            raise InputError(f"Expected flat inputs for Dense, got shape {shape}. Put Flatten() before it.")
+            raise unmet("shape", shape, "flat inputs for Dense", f"shape {shape}", "Put Flatten() before it.")
         units = whole("units", self.units, least=1)
         return _glorot(key, (shape[0], units), shape[0], units), (units,)
 
@@ -82,12 +82,12 @@ class Conv2D:
     def init(self, key: jax.Array, shape: Shape) -> tuple[Weights, Shape]:
         """Glorot's normal weights, zero bias."""
         if len(shape) != 3:
-            raise InputError(f"Expected images (height, width, channels) for Conv2D, got shape {shape}.")
+            raise unmet("shape", shape, "images (height, width, channels) for Conv2D", f"shape {shape}")
         k, channels = whole("kernel", self.kernel, least=1), whole("channels", self.channels, least=1)
         whole("stride", self.stride, least=1)
         height, width = (self.output_size(size) for size in shape[:2])
         if min(height, width) < 1:
-            raise InputError(f"Expected images of at least {k} x {k} pixels, got shape {shape}.")
+            raise unmet("shape", shape, f"images of at least {k} x {k} pixels", f"shape {shape}")
         weights = _glorot(key, (k, k, shape[2], channels), k * k * shape[2], k * k * channels)
         return weights, (height, width, channels)
 
@@ -141,7 +141,7 @@ class _Pool:
         del key
         window = whole("window", self.window, least=1)
         if len(shape) != 3 or min(shape[:2]) < window:
-            raise InputError(f"Expected images of at least {window} x {window} pixels to pool, got shape {shape}.")
+            raise unmet("shape", shape, f"images of at least {window} x {window} pixels to pool", f"shape {shape}")
         return None, (shape[0] // window, shape[1] // window, shape[2])
 
     def _windows(self, x: jax.Array) -> jax.Array:

@@ -18,12 +18,14 @@ import numpy as np
 from jax import lax
 from jax.sharding import Mesh
 
-from bayesdp.errors import InputError, number, rate, whole
+from bayesdp.errors import number, rate, unmet, whole
+from bayesdp.mechanism import lengths
 from bayesdp.mechanism.blocks import fold_blocks
-from bayesdp.mechanism.clip_rule import ClipRule, Norms, clip_rule
-from bayesdp.mechanism.clipping import Gradients
+from bayesdp.mechanism.clipping import ClipRule, Norms, clip_rule
+from bayesdp.mechanism.clipping import whole as norm
 from bayesdp.mechanism.devices import AXIS, DEALT, SAME, Records, add_up, record_mesh
 from bayesdp.mechanism.noise import StepKeys, add_noise, normals, step_keys
+from bayesdp.mechanism.per_example import Gradients
 from bayesdp.mechanism.sampling import First, pick, poisson_first, poisson_fold
 from bayesdp.mechanism.subset import random_subset, restrict
 from bayesdp.mechanism.update_rule import Sum, UpdateRule
@@ -60,15 +62,19 @@ class Limits(NamedTuple):
 AHEAD = 2**22
 """Bytes of records that may be fetched ahead."""
 
+IN_TURN = 2**12
+"""Bytes of records in a step from which on several runs take turns on a CPU (measured on a logistic regression)."""
+
 
 @dataclass(frozen=True)
 class PrivateStep:
     """A description of the step; calling it performs one.
 
     `sampling_rate` q and `normaliser` L, or tuples of them, an entry for each phase of a schedule; `update` the rule U;
-    `subset_fraction` the share of weights that a step moves (S1; None: all); `microbatch` the records taken at a time
-    on each device (None: a little more than a device's share of the expected batch). `mesh` must be the one that the
-    records were spread over. With `limited` the records come as a pair, the records and their `Limits` (H4).
+    `subset_fraction` the share of weights that a step moves (paper S1; None: all); `microbatch` the records taken at a
+    time on each device (None: a little more than a device's share of the expected batch). `mesh` must be the one that
+    the records were spread over. With `limited` the records come as a pair, the records and their `Limits` (filters,
+    H4).
 
     Bad input: a rate outside [0, 1], a normaliser that is not positive or a fraction outside (0, 1] get `InputError`.
     """
@@ -109,11 +115,12 @@ class PrivateStep:
 
         `key` is the run's, `step` the number of the step; both may be traced, and so may `noise_std`, the numbers in
         `clip_norm` and the `phase` (schedules). `noise_std` is absolute: the noise multiplier times
-        `update.sensitivity(C)`. `ahead` is this step's own of `look_ahead`, which saves time.
+        `update.sensitivity(C)`. `ahead` is this step's own of `draw_ahead`, which saves time.
 
         Guarantee: one record more or less moves U(B) by at most `update.sensitivity(clip_rule.sensitivity)`; the noise
         is independent of everything else. The gradient alone may be published; `Witnessed` is for the accountants and
-        depends on the records. Its distances are exact for the sum rule and upper bounds for the mean rule (H1).
+        depends on the records. Its distances are exact for the sum rule and upper bounds for the mean rule (averaged
+        sensitivity, H1).
         """
         rule = clip_rule(clip_norm)
         keys = step_keys(key, step) if ahead is None else ahead.keys
@@ -132,19 +139,19 @@ class PrivateStep:
             ahead: Ahead | None,
             records: Records,
         ) -> tuple[Params, jax.Array, jax.Array]:
-            device = lax.axis_index(AXIS)
+            device = lax.axis_index(AXIS) if self.mesh.size > 1 else 0
             own_key = jax.random.fold_in(keys[0], device)
             total, size = self._batch(own_key, params, rule, subset, records, phase, step, ahead)
-            size = add_up(size)
+            size = self._add_up(size)
             length = jnp.zeros(())
             if not isinstance(self.update, Sum) and witnesses is not None:
-                whole_sum = add_up(total)
-                length = jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(whole_sum)))
+                whole_sum = self._add_up(total)
+                length = norm(jax.tree.map(lambda leaf: lengths.length(leaf[None])[0], whole_sum))
             own = jax.tree.map(lambda leaf: leaf / self.update.denominator(size), total)
             drawn = None if ahead is None else ahead.normals
             noisy = add_noise(keys[1], own, std, part=device, parts=self.mesh.size, drawn=drawn)
             normaliser = pick([np.float32(divisor) for divisor in np.atleast_1d(self.normaliser)], phase)
-            released = jax.tree.map(lambda leaf: leaf / normaliser, add_up(noisy))
+            released = jax.tree.map(lambda leaf: leaf / normaliser, self._add_up(noisy))
             return restrict(released, subset), size, length
 
         # With `check_vma` JAX would add up the gradients of replicated parameters over the devices before clipping.
@@ -175,11 +182,17 @@ class PrivateStep:
         """
         if self.mesh.size > 1:
             return 1
-        size = sum(leaf.nbytes for leaf in jax.tree.leaves(records.data)) / records.capacity
-        fit = int(AHEAD / (size * self._first(records) * runs))
+        fit = int(AHEAD / (self._fetched(records) * runs))
         return min(fit, 64) if fit >= 8 else 1
 
-    def look_ahead(
+    def in_turn(self, records: Records) -> bool:
+        """Whether several runs are faster one after the other than side by side.
+
+        A CPU gains by the latter only where a step has so little to do that starting it is what takes time.
+        """
+        return self.mesh.size == 1 and jax.default_backend() == "cpu" and self._fetched(records) >= IN_TURN
+
+    def draw_ahead(
         self,
         key: jax.Array,
         steps: jax.Array,
@@ -214,12 +227,18 @@ class PrivateStep:
         keys, first, drawn = jax.vmap(one)(steps, phases)
         return Ahead(keys, first, _fetch(jax.tree.map(lambda leaf: leaf[0], records.data), first.indices), drawn)
 
+    def _add_up(self, tree: Any) -> Any:
+        """The sum over the devices. One alone has it: XLA would still run a collective, in every step."""
+        return add_up(tree) if self.mesh.size > 1 else tree
+
     def _entries(self, params: Params) -> int:
         """How many numbers a sum of gradients has."""
-        return sum(leaf.size for leaf in jax.tree.leaves(jax.eval_shape(self._zero, params)))
+        return sum(leaf.size for leaf in jax.tree.leaves(jax.eval_shape(self.gradients.zero, params)))
 
-    def _zero(self, params: Params) -> Params:
-        return self.gradients.zero(params) if hasattr(self.gradients, "zero") else jax.tree.map(jnp.zeros_like, params)
+    def _fetched(self, records: Records) -> float:
+        """Bytes of the records of a first microbatch."""
+        size = sum(leaf.nbytes for leaf in jax.tree.leaves(records.data)) / records.capacity
+        return float(size * self._first(records))
 
     def _first(self, records: Records) -> int:
         return self._microbatch(records.capacity, float(np.max(self.sampling_rate)))
@@ -257,7 +276,7 @@ class PrivateStep:
     ) -> tuple[Params, jax.Array]:
         """This device's Σ clip(g_x) and the size of its batch."""
         data, count = _own(records)
-        zero = self._zero(params)
+        zero = self.gradients.zero(params)
 
         def add(state: tuple[Params, jax.Array], examples: Any, mask: jax.Array) -> tuple[Params, jax.Array]:
             total, size = state
@@ -292,11 +311,11 @@ class PrivateStep:
 
 def _fetch(data: Any, indices: jax.Array) -> Any:
     """Fetched once: fused into what follows, far-off rows would be fetched again and again."""
-    return lax.optimization_barrier(jax.tree.map(lambda leaf: leaf.at[indices].get(mode="clip"), data))
+    return lax.optimization_barrier(jax.tree.map(lambda leaf: leaf.at[indices].get(mode="promise_in_bounds"), data))
 
 
 def _own(records: Records) -> tuple[Any, jax.Array]:
     """Inside a device: its records and how many they are."""
     if records.counts.shape != (1,):
-        raise InputError("Expected records that were spread over the step's own mesh.")
+        raise unmet("records", None, "records that were spread over the step's own mesh")
     return jax.tree.map(lambda leaf: leaf[0], records.data), records.counts[0]

@@ -1,9 +1,9 @@
-"""A random subset of the weights per step (S1: 10 % of them): public, the same for every record.
+"""A random subset of the weights per step (paper S1: 10 % of them): public, the same for every record.
 
     released = M ∘ (Σ clip(M ∘ g_x) + noise),   M_i ~ Bernoulli(fraction), drawn anew at every step.
 
 M is drawn before the records are looked at and may be known to everybody; clipping and witnesses see M ∘ g, so that
-accounting and training use the same mask (K1j).
+accounting and training use the same mask, which the paper's code does not (K1j).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     Sum    U(B) = Σ_{x in B} clip(g_x)                    Δ(B) = |clip(g*)|
     Mean   U(B) = Σ_{x in B} clip(g_x) / max(|B|, b0)     Δ(B) = |U(B + x*) - U(B)|
 
-The clamped denominator of H1 keeps rare tiny batches from dominating the cost of the mean rule.
+The clamped denominator of the mean rule (averaged sensitivity, H1) keeps rare tiny batches from dominating its cost.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Sum:
 
 @dataclass(frozen=True)
 class Mean:
-    """U(B) = Σ clip(g_x) / max(|B|, b0), b0 = `smallest_batch` (H1)."""
+    """U(B) = Σ clip(g_x) / max(|B|, b0), b0 = `smallest_batch` (the condition of H1)."""
 
     smallest_batch: int = 1
 
@@ -54,7 +54,8 @@ class Mean:
         return 2 * clip / (self.smallest_batch + 1)
 
     def distance(self, clipped: jax.Array, size: jax.Array, length: jax.Array) -> jax.Array:
-        """An upper bound of Δ(B) for a record of norm `clipped`, B the step's own batch without it (H1, last sentence).
+        """An upper bound of Δ(B) for a record of norm `clipped`, B the step's own batch without it (H1: the batch
+        counts as revealed).
 
         `size` is |B| and `length` is |Σ clip(g_x)| of the batch that was drawn. By the triangle inequality
         Δ <= c/d' + |S| (1/d - 1/d') with d = max(|B|, b0) and d' = max(|B|+1, b0). Whether the record itself was drawn

@@ -8,8 +8,9 @@ of its own (`records_page.write_page`).
 
 from bayesdp.report.derived import document
 from bayesdp.report.files import read, write
-from bayesdp.report.page import page
-from bayesdp.report.record_table import RecordTable
+from bayesdp.report.group_losses import GroupLosses
+from bayesdp.report.html.page import page
+from bayesdp.report.records.table import RecordTable
 from bayesdp.report.schema import (
     CoverageCurve,
     EpsilonHistory,
@@ -24,6 +25,7 @@ from bayesdp.report.schema import (
 __all__ = [
     "CoverageCurve",
     "EpsilonHistory",
+    "GroupLosses",
     "Intervals",
     "NormQuantiles",
     "Progress",

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Mapping
 from pathlib import Path
 
-from bayesdp import errors
+from bayesdp import errors, storage
 from bayesdp.report.derived import FORMAT, VERSION, document
-from bayesdp.report.page import page
+from bayesdp.report.html.page import page
 from bayesdp.report.schema import Report
 
 
@@ -27,25 +25,7 @@ def write(report: Report, path: str | Path) -> Path:
         text = json.dumps(document(report), allow_nan=False, ensure_ascii=False, indent=1) + "\n"
     else:
         raise errors.refuse("path", str(path), "to end in .html or .json")
-    return replace(target, text.encode())
-
-
-def replace(path: Path, content: bytes, *, private: bool = False) -> Path:
-    """Write beside and rename, so that nobody ever sees half a file; `private`: readable by its owner only.
-
-    Bad input: a path that cannot be written to gets `InputError`, and what was there stays.
-    """
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        beside.unlink(missing_ok=True)  # one that a crash left may be readable by others
-        handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666)
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        beside.replace(path)
-    except OSError as problem:
-        beside.unlink(missing_ok=True)
-        raise errors.refuse("path", str(path), "to be writable", str(problem)) from None
-    return path
+    return storage.replace(target, text.encode())
 
 
 def read(path: str | Path) -> Report:
@@ -53,12 +33,4 @@ def read(path: str | Path) -> Report:
 
     Bad input: an unreadable file, another format or version, or values that make no report get `InputError`.
     """
-    try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as problem:
-        raise errors.refuse("path", str(path), "to be a readable report in JSON", str(problem)) from None
-    if not isinstance(found, Mapping) or found.get("format") != FORMAT:
-        raise errors.refuse("path", str(path), f"to be a JSON file of format {FORMAT!r}")
-    if found.get("version") != VERSION:
-        raise errors.refuse("version", found.get("version"), f"to be {VERSION}", "Another release wrote it.")
-    return Report.from_dict(found.get("report", {}))
+    return Report.from_dict(storage.read_tagged(Path(path), FORMAT, VERSION).get("report", {}))

@@ -74,7 +74,7 @@ def numbers(name: str, value: Any, *, infinite: bool = False, length: int | None
         value = [math.inf if isinstance(one, str) and one == "inf" and infinite else one for one in value]
     result = errors.array(name, value, ndim=1, infinite=infinite, **bounds)
     if length is not None and len(result) != length:
-        raise errors.InputError(f"Expected {name} with {length} entries, got {len(result)}.")
+        raise errors.refuse(name, len(result), f"with {length} entries", got=f"{len(result)}")
     return tuple(map(float, result))
 
 
@@ -83,7 +83,7 @@ def ascending(name: str, value: Any, *, strictly: bool = False, infinite: bool =
     result = numbers(name, value, infinite=infinite, **bounds)
     for before, after in pairwise(result):
         if after < before or (strictly and after == before):
-            raise errors.InputError(f"Expected {name} to ascend, got {after:g} after {before:g}.")
+            raise errors.refuse(name, after, "to ascend", got=f"{after:g} after {before:g}")
     return result
 
 
@@ -102,7 +102,7 @@ def gapped(name: str, value: Any, length: int) -> Gapped:
     except (TypeError, ValueError):
         raise errors.refuse(name, value, "to hold numbers") from None
     if result.shape != (length,):
-        raise errors.InputError(f"Expected {name} with {length} entries, got shape {result.shape}.")
+        raise errors.refuse(name, result.shape, f"with {length} entries", got=f"shape {result.shape}")
     return tuple(float(one) if math.isfinite(one) else None for one in result)
 
 
@@ -110,7 +110,7 @@ def text(name: str, value: Any, *, empty: bool = True) -> str:
     """A string that has something in it unless `empty`, without characters that no page can show."""
     if not isinstance(value, str) or not (empty or value.strip()):
         raise errors.refuse(name, value, "to be a text" if empty else "to be a text that is not empty")
-    if any((ord(letter) < 32 and letter not in "\n\t") or 0xD800 <= ord(letter) < 0xE000 for letter in value):
+    if errors.unprintable(value):
         raise errors.refuse(name, value, "to be a text without control characters")
     return value
 

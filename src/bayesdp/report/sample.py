@@ -20,28 +20,20 @@ from bayesdp.accountant import BayesianAccountant, InstanceAccountant, WorstCase
 from bayesdp.compose import orders
 from bayesdp.errors import Array, whole
 from bayesdp.report.files import write
-from bayesdp.report.schema import (
-    CoverageCurve,
-    EpsilonHistory,
-    NormQuantiles,
-    Progress,
-    RecordLosses,
-    Report,
-    Settings,
-)
+from bayesdp.report.schema import CoverageCurve, EpsilonHistory, NormQuantiles, Progress, RecordLosses, Report, Settings
 
 NOISE, RATE, CLIP, DELTA, COVERAGE, RECORDS = 1.25, 0.02, 1.0, 1e-5, 0.9, 48_842
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 WATCHED = 5
 
 
-def sample(people: int = 2000, steps: int = 600, looks: int = 16, seed: int = 7) -> Report:
+def sample(people: int = 2000, steps: int = 600, evaluations: int = 16, seed: int = 7) -> Report:
     """The report of `steps` steps with `people` outsiders and as many members as witnesses, a few seconds.
 
-    Bad input: fewer than 200 people, steps or looks below 1, or a negative seed get `InputError`.
+    Bad input: fewer than 200 people, steps or evaluations below 1, or a negative seed get `InputError`.
     """
     people, steps = whole("people", people, least=200), whole("steps", steps, least=1)
-    looks = whole("looks", looks, least=1, most=steps)
+    evaluations = whole("evaluations", evaluations, least=1, most=steps)
     rng = np.random.default_rng(whole("seed", seed, least=0))
     margin = rng.normal(1.7, 1.0, 2 * people)
     features = rng.gamma(12, 1 / 12, 2 * people)
@@ -49,23 +41,23 @@ def sample(people: int = 2000, steps: int = 600, looks: int = 16, seed: int = 7)
 
     grid, weights = orders.planned(NOISE, RATE, steps, DELTA / 2)
     plan: dict[str, Any] = {"noise_std": NOISE * CLIP, "sampling_rate": RATE}
-    everybody = WorstCaseAccountant("pld", total_steps=steps)
-    alike = BayesianAccountant(orders=grid, weights=weights, cap=CLIP, total_steps=steps)
-    each = InstanceAccountant(2 * people, orders=grid, weights=weights, cap=CLIP, total_steps=steps)
-    moments = sorted({int(moment) for moment in np.linspace(1, steps, looks)})
+    worst_case = WorstCaseAccountant(engine="pld", total_steps=steps)
+    population = BayesianAccountant(orders=grid, weights=weights, cap=CLIP, total_steps=steps)
+    each = InstanceAccountant(records=2 * people, orders=grid, weights=weights, cap=CLIP, total_steps=steps)
+    moments = sorted({int(moment) for moment in np.linspace(1, steps, evaluations)})
     rows: dict[str, list[float]] = {"dp": [], "bdp": [], "per_instance": [], "loss": [], "accuracy": []}
     quantiles = []
     for now in range(1, steps + 1):
         sharpness = _sharpness(now, steps)
         norms = features * expit(-sharpness * margin)
         clipped = np.minimum(norms, CLIP)
-        everybody.step(noise_multiplier=NOISE, sampling_rate=RATE)
-        alike.step(clipped[:people], **plan, orientation="absent")
-        alike.step(clipped[people:], **plan, orientation="present")
+        worst_case.step(noise_multiplier=NOISE, sampling_rate=RATE)
+        population.step(clipped[:people], **plan, orientation="absent")
+        population.step(clipped[people:], **plan, orientation="present")
         each.step(clipped, **plan)
         if now in moments:
-            rows["dp"].append(everybody.epsilon(DELTA))
-            rows["bdp"].append(alike.guarantee(DELTA, coverage=COVERAGE).epsilon)
+            rows["dp"].append(worst_case.epsilon(DELTA))
+            rows["bdp"].append(population.guarantee(DELTA, coverage=COVERAGE).epsilon)
             rows["per_instance"].append(float(each.epsilon(DELTA)[people : people + WATCHED].max()))
             rows["loss"].append(float(np.logaddexp(0, -sharpness * test).mean()))
             rows["accuracy"].append(_accuracy(test, now, rng))
@@ -73,7 +65,7 @@ def sample(people: int = 2000, steps: int = 600, looks: int = 16, seed: int = 7)
 
     losses = each.epsilon(DELTA)
     worst = people + int(np.argmax(losses[people : people + WATCHED]))
-    curve = alike.curve(DELTA)
+    curve = population.curve(DELTA)
     return Report(
         title="Income model for the city council (sample on made-up people)",
         created="2026-03-01",
@@ -87,18 +79,22 @@ def sample(people: int = 2000, steps: int = 600, looks: int = 16, seed: int = 7)
             records=RECORDS,
             optimizer="SGD, learning rate 0.5, momentum 0.9",
             orders=tuple(grid),
-            conversion="DP: privacy loss distributions. Witnesses: mixture over orders, loss tail (H12).",
+            conversion="DP: privacy loss distributions. Witnesses: mixture over orders, hockey-stick form (H14).",
             other={"update rule": "sum, divided by a public constant", "witnesses outside the data": people},
         ),
         delta=DELTA,
         guarantees=(
-            everybody.guarantee(DELTA),
-            alike.guarantee(DELTA, coverage=COVERAGE),
+            worst_case.guarantee(DELTA),
+            population.guarantee(DELTA, coverage=COVERAGE),
             each.guarantee(DELTA, record=worst),
         ),
-        record=f"the most exposed of {WATCHED} watched members",
+        record=f"each of {WATCHED} watched members, named beforehand; the largest is shown",
         curve=CoverageCurve(
-            coverage=tuple(curve.coverage), epsilon=tuple(curve.epsilon), limit=curve.limit, failure=curve.failure
+            coverage=tuple(curve.coverage),
+            epsilon=tuple(curve.epsilon),
+            limit=curve.limit,
+            failure=curve.failure,
+            dp=curve.dp,
         ),
         history=EpsilonHistory(
             steps=tuple(moments),

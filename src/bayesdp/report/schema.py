@@ -17,7 +17,11 @@ import numpy as np
 from bayesdp import errors
 from bayesdp.guarantee import Guarantee
 from bayesdp.report import part
+from bayesdp.report.group_losses import GroupLosses
+from bayesdp.report.paid import PaidMetrics
 from bayesdp.report.part import Gapped, Numbers, Part
+from bayesdp.report.quality import Confusion
+from bayesdp.report.watched import WatchedRecords
 
 Level = float | tuple[float, float]
 """A setting: one number, or (smallest, largest) where a schedule changed it."""
@@ -70,24 +74,26 @@ class CoverageCurve(Part):
 
     `coverage` rises, `epsilon` never falls; a share between two entries has the ε of the next. `limit` is the DP
     value that takes over where the witnesses end, infinite without a clip norm; `failure` is the chance that
-    the curve is wrong.
+    the curve is wrong; `dp` is what the plan promises everybody at the same δ.
     """
 
     coverage: Numbers
     epsilon: Numbers
     limit: float = math.inf
     failure: float = 0.0
+    dp: float = math.inf
 
     def __post_init__(self) -> None:
         coverage = part.ascending("coverage", self.coverage, strictly=True, least=0, most=1)
         epsilon = part.ascending("epsilon", self.epsilon, infinite=True, least=0)
         if len(coverage) != len(epsilon):
-            raise errors.InputError(f"Expected epsilon with {len(coverage)} entries, got {len(epsilon)}.")
+            raise errors.refuse("epsilon", len(epsilon), f"with {len(coverage)} entries", got=f"{len(epsilon)}")
         self._put(
             coverage=coverage,
             epsilon=epsilon,
             limit=part.infinite("limit", self.limit),
             failure=errors.number("failure", self.failure, least=0, most=1),
+            dp=part.infinite("dp", self.dp),
         )
 
 
@@ -147,12 +153,12 @@ class NormQuantiles(Part):
         moments = part.steps("steps", self.steps)
         levels = part.ascending("levels", self.levels, strictly=True, least=0, most=1)
         if len(self.values) != len(moments):
-            raise errors.InputError(
-                f"Expected values with a row for each of {len(moments)} steps, got {len(self.values)}."
+            raise errors.refuse(
+                "values", len(self.values), f"with a row for each of {len(moments)} steps", got=f"{len(self.values)}"
             )
         rows = tuple(part.ascending("values", row, least=0) for row in self.values)
         if any(len(row) != len(levels) for row in rows):
-            raise errors.InputError(f"Expected values with {len(levels)} quantiles in every row.")
+            raise errors.refuse("values", rows, f"with {len(levels)} quantiles in every row", got="")
         clip: Any = self.clip_norm
         if clip is not None:
             given = [clip] * len(moments) if np.ndim(clip) == 0 else clip
@@ -203,10 +209,10 @@ class Intervals(Part):
         for name in ("mean", "low", "high"):
             self._put(**{name: part.gapped(name, getattr(self, name), len(names))})
         if any((low is None) != (high is None) for low, high in zip(self.low, self.high, strict=True)):
-            raise errors.InputError("Expected low and high to be missing together, got one of them.")
+            raise errors.unmet("low", self.low, "low and high to be missing together", "one of them")
         self._put(non_private=part.optional(Intervals, "non_private", self.non_private))
         if self.non_private is not None and self.non_private.names != names:
-            raise errors.InputError("Expected non_private with the same names, got others.")
+            raise errors.refuse("non_private", self.non_private.names, "with the same names", got="others")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,7 +221,10 @@ class Report(Part):
 
     - `created`: an ISO date or time, given by the caller; `record`: in words, whom the per-instance guarantee is for.
     - `delta`: of every array below; each guarantee has its own.
+    - `groups`: Bayesian ε by group of people.
+    - `watched`: what the run cost each of the records that were named before it.
     - `metrics`: final test metrics, name → number (None where it is not finite).
+    - `confusion`: which classes were taken for which; `paid`: counts over test records that may be published (H25).
     - `released`: in words, what an attacker sees: "the trained model", "the posterior", "the samples".
     - `posterior`: what was learned of each parameter, by a learner that gives a posterior.
     - `seeded`: the private noise came from a given seed: the page then says "reproducible, not private".
@@ -234,9 +243,13 @@ class Report(Part):
     curve: CoverageCurve | None = None
     history: EpsilonHistory | None = None
     records: RecordLosses | None = None
+    groups: GroupLosses | None = None
+    watched: WatchedRecords | None = None
     norms: NormQuantiles | None = None
     progress: Progress | None = None
     metrics: Mapping[str, float | None] = field(default_factory=dict, hash=False)
+    confusion: Confusion | None = None
+    paid: PaidMetrics | None = None
     released: str = "the trained model"
     posterior: Intervals | None = None
     seeded: bool = False
@@ -258,9 +271,13 @@ class Report(Part):
             curve=part.optional(CoverageCurve, "curve", self.curve),
             history=part.optional(EpsilonHistory, "history", self.history),
             records=part.optional(RecordLosses, "records", self.records),
+            groups=part.optional(GroupLosses, "groups", self.groups),
+            watched=part.optional(WatchedRecords, "watched", self.watched),
             norms=part.optional(NormQuantiles, "norms", self.norms),
             progress=part.optional(Progress, "progress", self.progress),
             metrics=part.mapping("metrics", self.metrics, lambda name, one: part.gapped(name, [one], 1)[0]),
+            confusion=part.optional(Confusion, "confusion", self.confusion),
+            paid=part.optional(PaidMetrics, "paid", self.paid),
             released=part.text("released", self.released, empty=False),
             posterior=part.optional(Intervals, "posterior", self.posterior),
             seeded=errors.one_of("seeded", self.seeded, (True, False)),

@@ -1,17 +1,18 @@
-"""May this record be forgotten without retraining? What else is a record's bound good for? (SPEC E12, E13, B12)
+"""May this record be forgotten without retraining? What else is a record's bound good for?
 
-    Ledger           keep or retrain, with the arithmetic: `Ledger(budget=1, order=8).request(17, accountant)`
+    Ledger           keep or retrain, with the arithmetic: `Ledger(budget=0.1).request(17, accountant)`
+    budget           β from an (ε, δ), or from how often an attacker may be right
     memorisation     how much a record's own label can gain from its being in the data; membership advantage
     forgeability     a statement that the model could have come from data without the record
-    audit            whether the DP guarantee survives what the numbers are used for
+    protocol         whether the DP guarantee survives what the numbers are used for
 
 Nothing here imports JAX, except `folder` and `forgeability`, which read what a training left.
 """
 
-from bayesdp.unlearn.audit import INTERNAL, MODIFY, Audit, protocol
-from bayesdp.unlearn.decision import Decision, Term
-from bayesdp.unlearn.ledger import Ledger
+from bayesdp.unlearn.closeness import Term
+from bayesdp.unlearn.decision import Decision, Ledger
 from bayesdp.unlearn.memorisation import Exposure, exposure, membership_advantage, memorisation
+from bayesdp.unlearn.protocol import INTERNAL, MODIFY, ReleaseProtocol, protocol_of
 from bayesdp.unlearn.source import APriori, FilterBudget, GaussianBudget, Measured, WorstCase, source_of
 from bayesdp.unlearn.triangle import chain, coefficient, printed_coefficient
 
@@ -19,13 +20,13 @@ __all__ = [
     "INTERNAL",
     "MODIFY",
     "APriori",
-    "Audit",
     "Decision",
     "Exposure",
     "FilterBudget",
     "GaussianBudget",
     "Ledger",
     "Measured",
+    "ReleaseProtocol",
     "Term",
     "WorstCase",
     "chain",
@@ -34,6 +35,6 @@ __all__ = [
     "membership_advantage",
     "memorisation",
     "printed_coefficient",
-    "protocol",
+    "protocol_of",
     "source_of",
 ]

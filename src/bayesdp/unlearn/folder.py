@@ -15,33 +15,38 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bayesdp import errors
-from bayesdp.accountant import InstanceAccountant, WorstCaseAccountant
-from bayesdp.accountant import state as states
-from bayesdp.errors import InputError
-from bayesdp.learn import files, ready, witnesses
-from bayesdp.learn.checkpoint import digest
-from bayesdp.learn.fitting import Fitting
-from bayesdp.learn.prepared import Prepared
-from bayesdp.learn.unfinished import job_of, prepare_any
-from bayesdp.report import read
-from bayesdp.unlearn.decision import Decision
+from bayesdp import errors, storage
+from bayesdp.accountant import WorstCaseAccountant
+from bayesdp.jobs import people
+from bayesdp.jobs.people import Records, Whom
+from bayesdp.jobs.prepared_posterior_vi import PreparedPosteriorVI
+from bayesdp.jobs.prepared_sgd import PreparedSGD
+from bayesdp.jobs.prepared_vi import PreparedVI
+from bayesdp.jobs.resume import prepare, read_job
+from bayesdp.learn.loop.fingerprint import digest
+from bayesdp.learn.loop.run import Run
+from bayesdp.learn.loop.run_folder import RunFolder
+from bayesdp.learn.records import chosen
+from bayesdp.unlearn.decision import Decision, Ledger
 from bayesdp.unlearn.forgeability import statement
-from bayesdp.unlearn.ledger import FORMAT, VERSION, Ledger
-from bayesdp.unlearn.source import FilterBudget, GaussianBudget, Measured, Source, WorstCase, source_of
+from bayesdp.unlearn.source import FilterBudget, GaussianBudget, Measured, Source, WorstCase, source_of, study_orders
 
-NAME = "unlearning.json"
-_FILES = ("plan.json", "accountants.json", "params.npz", "posterior.npz")
+FORMAT = "bayesdp/unlearning"
+VERSION = 2
 
 
 @dataclass(frozen=True, eq=False)
 class Opened:
     """A finished run of noisy steps with its records at hand."""
 
-    folder: Path
-    prepared: Prepared | Fitting
-    everybody: WorstCaseAccountant
-    budgets: InstanceAccountant | None
+    folder: RunFolder
+    prepared: PreparedSGD | PreparedVI
+    run: Run
+
+    @property
+    def everybody(self) -> WorstCaseAccountant:
+        """What the run cost in the worst case."""
+        return self.run.tallies.worst_case
 
     @property
     def numbers(self) -> npt.NDArray[np.int64]:
@@ -52,14 +57,24 @@ class Opened:
     def training(self) -> str:
         """What the ledger belongs to: plan, accounts and model."""
         total = hashlib.sha256()
-        for path in (self.folder / name for name in _FILES):
+        for path in (self.folder.plan, self.folder.accountants, self.folder.params, self.folder.posterior):
             total.update(path.read_bytes() if path.exists() else b"")
         return total.hexdigest()
+
+    def numbered(self, whom: Sequence[Whom]) -> tuple[int, ...]:
+        """Numbers for numbers and, in a run by people, names. Bad input: a name that nobody has."""
+        return people.numbered(self.prepared.data, whom, "record")
+
+    def called(self, records: Sequence[int]) -> str:
+        """Those of these numbers as their owner calls them, in words."""
+        return ", ".join(map(str, people.called(self.prepared.data, records)))
 
     def held_out(self, records: Sequence[int]) -> tuple[int, ...]:
         """Those of the records that the model was not trained on. Bad input: a record that is not there."""
         data = self.prepared.data
-        count = len(data.x) + len(data.x_test) + (0 if self.prepared.audit is None else len(self.prepared.audit[1]))
+        count = len(data.x) + len(data.x_test) + people.count(self.prepared.holdout)
+        if data.people is not None:
+            count = len(data.people.names)
         for one in records:
             errors.whole("record", one, least=1, most=count, hint=f"There are {count:,} records, counted from 1.")
         return tuple(one for one in records if one not in self.numbers)
@@ -69,7 +84,7 @@ class Opened:
         """The plan's own curve. Bad input: a run without clipping or noise, which promises nothing."""
         if not self.everybody.steps:
             hint = "Without clipping and noise in every step nothing bounds what a record does: retrain."
-            raise errors.refuse("run", str(self.folder), "to promise something to everybody", hint)
+            raise errors.refuse("run", str(self.folder.path), "to promise something to everybody", hint)
         found = source_of(self.everybody)
         assert isinstance(found, WorstCase)
         return found
@@ -77,9 +92,10 @@ class Opened:
     @property
     def filter(self) -> FilterBudget | GaussianBudget:
         """The budget that every record was held to. Bad input: a run without a filter."""
-        if self.budgets is None:
+        budgets = self.run.tallies.budgets
+        if budgets is None:
             raise errors.refuse("source", "filter", "to be worst-case or a study for a run without a filter")
-        found = source_of(self.budgets)
+        found = source_of(budgets)
         assert isinstance(found, FilterBudget | GaussianBudget)
         return found
 
@@ -89,12 +105,12 @@ class Opened:
         Bad input: a study of another plan, start or data than the run's without those forgotten before, or one that did
         not ask about this record: `InputError`.
         """
-        from bayesdp.learn import study_folder
-        from bayesdp.learn.study_result import StudyResult
+        from bayesdp.learn.study import folder as study_folder
+        from bayesdp.learn.study.result import StudyResult
 
-        if not isinstance(self.prepared, Prepared) or not (folder / study_folder.NAME).is_file():
+        if not isinstance(self.prepared, PreparedSGD) or not (folder / study_folder.NAME).is_file():
             raise errors.refuse("source", str(folder), "to be worst-case, filter or the folder of a study of this run")
-        told = files.read_tagged(folder / study_folder.NAME, study_folder.FORMAT, study_folder.VERSION)
+        told = storage.read_tagged(folder / study_folder.NAME, study_folder.FORMAT, study_folder.VERSION, checked=True)
         own = {
             "plan": self.prepared.plan.describe(),
             "start": digest(self.prepared.params),
@@ -102,89 +118,92 @@ class Opened:
         }
         for part, value in own.items():
             if told.get(part) != value:
-                raise InputError(
-                    f"Expected source={str(folder)!r} to be a study of this run's {part}"
-                    f"{' without the records forgotten so far' if part == 'data' else ''}, got another."
+                raise errors.unfit(
+                    errors.Argument("source", str(folder)),
+                    f"to be a study of this run's {part}"
+                    f"{' without the records forgotten so far' if part == 'data' else ''}",
+                    "another",
                 )
         left = self.numbers[~np.isin(self.numbers, ledger.forgotten)]
         row = int(np.flatnonzero(left == record)[0])
         if row not in told["rows"]:
             raise errors.refuse("record", record, f"to be one that the study in {str(folder)!r} asked about")
-        return Measured.of(StudyResult.load(folder).bound(told["rows"].index(row), "remove"), ledger.order)
+        bound = StudyResult.load(folder).bound(told["rows"].index(row), "remove", study_orders(ledger.order))
+        return Measured.of(bound, ledger.order)
 
-    def without(self, records: Sequence[int]) -> tuple[Any, Any]:
+    def without(self, records: Sequence[int]) -> Records:
         """The training records less these."""
-        left = ~np.isin(self.numbers, records)
-        return self.prepared.data.x[left], self.prepared.data.y[left]
+        left: Records = chosen(people.trained_on(self.prepared.data), np.flatnonzero(~np.isin(self.numbers, records)))
+        return left
 
     def ledger(self) -> Ledger | None:
         """The ledger in the folder. Bad input: one of another training, or a damaged file."""
-        path = self.folder / NAME
+        path = self.folder.unlearning
         if not path.exists():
             return None
-        found = files.read_tagged(path, FORMAT, VERSION)
+        found = storage.read_tagged(path, FORMAT, VERSION, checked=True)
         found.pop("decisions", None)
         ledger = Ledger.from_dict(found)
         if ledger.training != self.training:
-            raise InputError(
-                f"Expected {str(path)!r} to belong to the model in its folder, got that of another training."
-            )
+            raise errors.unfit(repr(str(path)), "to belong to the model in its folder", "that of another training")
         return ledger
 
     def write(self, decision: Decision) -> Path:
         """The ledger after a decision, and the decision beside the earlier ones."""
-        path = self.folder / NAME
-        earlier = files.read_tagged(path, FORMAT, VERSION).get("decisions", []) if path.exists() else []
-        note = {"format": FORMAT, "version": VERSION, **decision.ledger.to_dict()}
-        files.write_json(path, {**note, "decisions": [*earlier, decision.to_dict()]}, private=True)
-        return path
+        path = self.folder.unlearning
+        with self.folder.locked():
+            earlier = []
+            if path.exists():
+                earlier = storage.read_tagged(path, FORMAT, VERSION, checked=True).get("decisions", [])
+            if len(earlier) + 1 != decision.ledger.asked:
+                hint = "Another request was answered meanwhile: ask again."
+                raise errors.refuse("run", str(self.folder.path), "to be as it was when the question was asked", hint)
+            note = {**decision.ledger.to_dict(), "decisions": [*earlier, decision.to_dict()]}
+            return storage.write_tagged(path, FORMAT, VERSION, note, checked=True)
 
     def statement(self, records: Sequence[int]) -> dict[str, Any]:
         """The forgeability statement of the model for these records together, by the DP guarantee of all steps."""
-        everybody = WorstCaseAccountant(self.everybody.engine)  # records leave, whatever the run's own adjacency
+        everybody = WorstCaseAccountant(engine=self.everybody.engine)  # records leave, whatever the run's own adjacency
         for z, q, n in self.worst_case.steps:
             everybody.step(noise_multiplier=z, sampling_rate=q, steps=n)
-        bound = everybody.guarantee(self.prepared.plan.delta).group(len(records))
-        name = next(one for one in _FILES[2:] if (self.folder / one).exists())
+        bound = everybody.guarantee(self.prepared.plan.delta).group(len(records)).speaking_of(self.prepared.data.unit)
         return statement(
             records=records,
             bound=bound,
             data=self.without(records),
-            checkpoints=[files.read_arrays(self.folder / name)],
+            checkpoints=[storage.read_arrays(self.folder.need(self.folder.params))],
             plan=self.prepared.plan.describe(),
             seeded=self.prepared.job.seed is not None,
         )
 
 
-def opened(folder: str | Path) -> Opened:
-    """A finished run of `train`, or of `fit` by "vi".
+def opened(folder: str | Path, *, trust_code: bool = False) -> Opened:
+    """A finished run of `train`, or of `fit` by "vi"; `trust_code`: see `jobs.resume.read_job`.
 
     Bad input: an unfinished run, one with a seed (its noise is no noise to who knows the seed), one whose data have
     changed since, or a posterior of which only samples were released: `InputError`.
     """
-    place = Path(folder)
-    job = job_of(place)
-    if not ready.finished(place):
-        raise errors.refuse("run", str(folder), "to hold a finished run", "Go on with it by resume first.")
+    place = RunFolder(Path(folder))
+    job = read_job(place, trust_code=trust_code)
+    place.check_finished()
+    if place.samples.exists():
+        hint = "Samples of a posterior that stays secret had none added."
+        raise errors.refuse("run", str(folder), "to be a run of noisy steps", hint)
     if job.seed is not None:
         hint = "To who knows the seed the model is a fixed function of the data, at no finite distance from another."
         raise errors.refuse("run", str(folder), "to have noise of its own, not from a seed", hint)
-    state = states.read(place / "accountants.json")
-    if (state.get("kind"), state.get("version")) != (witnesses.KIND, witnesses.VERSION):
-        raise errors.refuse("run", str(folder), "to be a run of noisy steps of this release")
-    prepared = prepare_any(job)
-    assert isinstance(prepared, Prepared | Fitting)  # others keep accounts of another kind
-    trained = read(place / "report.json").settings.records
-    if trained is not None and trained != len(prepared.data.x):
-        raise InputError(
-            f"Expected the data to be as they were, {trained:,} training records, got {len(prepared.data.x):,}. Leave "
-            "forgotten records where they are until the model is trained anew: they are called by their place."
+    prepared, run = prepare(job), Run.load(folder)
+    assert not isinstance(prepared, PreparedPosteriorVI)  # which leaves samples
+    if run.records != prepared.data.size:
+        raise errors.unmet(
+            "data",
+            prepared.data.size,
+            f"the data to be as they were, {run.records:,} training records",
+            f"{prepared.data.size:,}",
+            "Leave forgotten records where they are until the model is trained anew: they are called by their place.",
         )
     prepared.check_same(place)
-    with states.reading():
-        everybody = WorstCaseAccountant.from_state(state["everybody"])
-        budgets = state.get("budgets")
-        return Opened(place, prepared, everybody, None if budgets is None else InstanceAccountant.from_state(budgets))
+    return Opened(place, prepared, run)
 
 
 def source(run: Opened, name: str, records: Sequence[int], ledger: Ledger) -> Source:

@@ -1,4 +1,4 @@
-"""A statement that a model could have come from data without a record (S3 §5.4, "forgeability").
+"""A statement that a model could have come from data without a record ("forgeability", paper S3 §5.4).
 
 It names, by digest, a data set without the record, the checkpoints and the plan, and says how far apart the laws of the
 checkpoints are with and without it. Whoever has these and nothing else cannot tell which data were used, but as far as
@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bayesdp import errors
-from bayesdp.errors import InputError
 from bayesdp.guarantee import Guarantee
-from bayesdp.learn.checkpoint import digest
+from bayesdp.learn.loop.fingerprint import digest
 from bayesdp.rounding import up
 from bayesdp.unlearn.memorisation import membership_advantage
 
@@ -52,10 +51,13 @@ def statement(
     """
     who = [errors.whole("records", one, least=0) for one in records]
     if not who or not checkpoints:
-        raise InputError("Expected at least one record and one checkpoint, got none.")
+        raise errors.unmet("records", None, "at least one record and one checkpoint", "none")
     if seeded:
-        raise InputError(
-            "Expected noise of the run's own, got a seeded run: who knows the seed can train again and compare."
+        raise errors.unmet(
+            "seed",
+            None,
+            "noise of the run's own",
+            "a seeded run: who knows the seed can train again and compare",
         )
     if bound.notion == "bdp" or bound.epsilon == float("inf"):
         raise errors.refuse("bound", str(bound), "to be a finite guarantee for everybody or for the record")
@@ -81,7 +83,7 @@ def differences(found: Mapping[str, Any], *, data: Any, checkpoints: Sequence[An
     Bad input: something that is no statement.
     """
     if not isinstance(found, Mapping) or (found.get("format"), found.get("version")) != (FORMAT, VERSION):
-        raise InputError(f"Expected a statement of format {FORMAT!r}, version {VERSION}, got something else.")
+        raise errors.unmet("statement", None, f"a statement of format {FORMAT!r}, version {VERSION}", "something else")
     named = found["digests"]
     wrong = [] if named["data without the records"] == digest(data) else ["data without the records"]
     return wrong + ([] if named["checkpoints"] == [digest(one) for one in checkpoints] else ["checkpoints"])

@@ -1,4 +1,4 @@
-"""What a guarantee says about memorisation and membership (SPEC B12; S3 §2 and §5.4; Feldman 2020).
+"""What a guarantee says about memorisation and membership (attackers B12; paper S3 §2 and §5.4; Feldman 2020).
 
     memorisation        Pr_{A(D)}[the model gives x its label] − Pr_{A(D without x)}[…]
     membership          the largest Pr_{A(D)}[S] − Pr_{A(D without x)}[S] over tests S: total variation
@@ -20,7 +20,6 @@ import math
 from dataclasses import dataclass
 
 from bayesdp import convert, errors
-from bayesdp.errors import InputError
 from bayesdp.guarantee import Guarantee
 from bayesdp.rounding import up
 
@@ -82,11 +81,18 @@ def exposure(guarantee: Guarantee) -> Exposure:
 
 def _check(guarantee: Guarantee) -> None:
     if guarantee.notion == "bdp":
-        raise InputError(
-            "Expected a guarantee for everybody or for one record, got notion='bdp', which names no record."
+        raise errors.unmet(
+            "guarantee",
+            guarantee.notion,
+            "a guarantee for everybody or for one record",
+            "notion='bdp', which names no record",
         )
     if guarantee.ex_post:
-        raise InputError(
-            "Expected an a-priori guarantee, got ex_post=True: memorisation and membership advantage are averages over "
-            "runs, and an ex-post ε speaks for the run that happened. Use the DP guarantee, or attacker_success()."
+        raise errors.unmet(
+            "guarantee",
+            guarantee.ex_post,
+            "an a-priori guarantee",
+            "ex_post=True: memorisation and membership advantage are averages over runs, and an ex-post ε speaks for "
+            "the run that happened",
+            "Use the DP guarantee, or attacker_success().",
         )

@@ -1,8 +1,8 @@
-"""Where a divergence between two trainings comes from: upper bounds that hold before the run (SPEC E12, H2, H4, B11).
+"""Where a divergence between two trainings comes from: upper bounds that hold before the run.
 
     worst case   the Rényi curve of the plan, for k records together (`divergence.group`): public
-    filter       the budget that every record was held to (H4): public
-    study        an upper bound from further runs on the two data sets (H2, E7): private, may fail
+    filter       the budget that every record was held to (individual filter, H4): public
+    study        an upper bound from further runs on the two data sets (one-Hölder H2, E7): private, may fail
 
 Each bounds D_o(A(data with the records) ‖ A(data without)) at any order o. A number that was computed along the run
 that happened ("ex-post") says how much that run lost, not how far apart the two laws are, and is refused.
@@ -24,13 +24,23 @@ from bayesdp.compose.filters import GaussianFilter, RenyiFilter
 from bayesdp.divergence import group
 from bayesdp.errors import Array, InputError
 from bayesdp.guarantee import Guarantee
+from bayesdp.unlearn import variation
+from bayesdp.unlearn.budget import ORDER
 
 EX_POST = (
     "an ex-post number: it bounds what the run that happened lost, and is no divergence between the laws of two "
-    "trainings, which is what forgetting is measured by. Use the worst case, a filter's budget or a study."
+    "trainings, which is what forgetting is measured by",
+    "Use the worst case, a filter's budget or a study.",
 )
+"""Why such a number is refused, and what to use."""
+
 MULTIPLES = (1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0)
 """A study's curve is read at the ledger's order times these: the first request needs 1, a chain of k about k."""
+
+
+def study_orders(order: float) -> Array:
+    """The orders that a ledger of this order reads a study's curve at."""
+    return errors.number("order", order, above=1) * np.array(MULTIPLES)
 
 
 @runtime_checkable
@@ -67,6 +77,10 @@ class Source(Protocol):
     def assumption(self) -> str: ...
 
     def divergence(self, order: float, records: int = 1) -> float: ...
+
+    def variation(self, records: int = 1) -> float:
+        """Total variation distance of the two laws, at most; above 1 it says nothing."""
+        ...
 
     def to_dict(self) -> dict[str, Any]: ...
 
@@ -117,6 +131,9 @@ class WorstCase(_Public):
         )
         return total / (order - 1)
 
+    def variation(self, records: int = 1) -> float:
+        return records * variation.of_plan(self.steps)
+
 
 @dataclass(frozen=True)
 class FilterBudget(_Public):
@@ -143,6 +160,9 @@ class FilterBudget(_Public):
     def divergence(self, order: float, records: int = 1) -> float:
         return self.budget if order <= self.order and records == 1 else math.inf
 
+    def variation(self, records: int = 1) -> float:
+        return records * variation.from_divergence(self.budget, self.order)
+
 
 @dataclass(frozen=True)
 class GaussianBudget(_Public):
@@ -167,6 +187,9 @@ class GaussianBudget(_Public):
     def divergence(self, order: float, records: int = 1) -> float:
         return order * (records * self.mu) ** 2 / 2
 
+    def variation(self, records: int = 1) -> float:
+        return variation.of_gaussian(records * self.mu)
+
 
 @dataclass(frozen=True)
 class Measured:
@@ -188,8 +211,11 @@ class Measured:
         orders = errors.orders("orders", list(self.orders))
         values = errors.array("divergences", list(self.divergences), least=0, infinite=True, ndim=1)
         if values.size != len(self.orders) or orders.tolist() != list(self.orders):
-            raise InputError(
-                f"Expected divergences for rising orders, got {values.size} of them for {len(self.orders)} orders."
+            raise errors.refuse(
+                "divergences",
+                values.size,
+                "for rising orders",
+                got=f"{values.size} of them for {len(self.orders)} orders",
             )
         errors.probability("failure", self.failure)
         # Both a bound at this order and one at any larger order hold: the least of them does.
@@ -200,7 +226,7 @@ class Measured:
     @classmethod
     def of(cls, study: APriori, order: float) -> Measured:
         """Read the curve of a study once, for a ledger of this order. Bad input: bounds that are negative or NaN."""
-        orders = errors.number("order", order, above=1) * np.array(MULTIPLES)
+        orders = study_orders(order)
         values = errors.array("divergence", study.divergence(orders), least=0, infinite=True, ndim=1)
         return cls(tuple(orders.tolist()), tuple(values.tolist()), float(study.failure), str(study.words))
 
@@ -219,6 +245,10 @@ class Measured:
         at = int(np.searchsorted(self.orders, order))
         return self.divergences[at] if at < len(self.orders) and records == 1 else math.inf
 
+    def variation(self, records: int = 1) -> float:
+        pairs = zip(self.divergences, self.orders, strict=True)
+        return min(variation.from_divergence(d, order) for d, order in pairs) if records == 1 else 1.0
+
     def to_dict(self) -> dict[str, Any]:
         kept = [(o, d) for o, d in zip(self.orders, self.divergences, strict=True) if math.isfinite(d)]
         return {
@@ -233,7 +263,7 @@ class Measured:
 KINDS: dict[str, Callable[..., Source]] = {one.kind: one for one in (WorstCase, FilterBudget, GaussianBudget, Measured)}
 
 
-def source_of(value: Any, order: float = 8.0) -> Source:
+def source_of(value: Any, order: float = ORDER) -> Source:
     """What a ledger of this order can use of `value`: a source, an accountant of the worst case or of a filter, a
     filter, or the bound of a study for one record.
 
@@ -245,13 +275,15 @@ def source_of(value: Any, order: float = 8.0) -> Source:
         return WorstCase(tuple((run.noise_multiplier, run.sampling_rate, run.steps) for run in value.history))
     if isinstance(value, RenyiFilter):
         return FilterBudget(value.order, value.budget)
-    if isinstance(value, GaussianFilter):
-        return GaussianBudget(value.mu)
+    if isinstance(value, GaussianFilter) and np.ndim(value.mu) == 0:
+        return GaussianBudget(float(value.mu))
     if isinstance(value, InstanceAccountant):
         return _of_accountant(value)
     if isinstance(value, Guarantee):
-        why = EX_POST if value.ex_post else "an (ε, δ), which bounds no Rényi divergence. Give the accountant."
-        raise InputError(f"Expected source to be an a-priori divergence, got {why}")
+        why, give = (
+            EX_POST if value.ex_post else ("an (ε, δ), which bounds no Rényi divergence", "Give the accountant.")
+        )
+        raise errors.refuse("source", value, "to be an a-priori divergence", give, got=why)
     if isinstance(value, APriori):
         return Measured.of(value, order)
     raise errors.refuse("source", value, "to be a worst-case accountant, a filter or a study's upper bound")
@@ -271,17 +303,23 @@ def from_dict(values: Mapping[str, Any]) -> Source:
     except (TypeError, KeyError, ValueError, AttributeError) as problem:
         if isinstance(problem, InputError):
             raise
-        raise InputError(f"Expected a source as a ledger writes it, got one that does not fit: {problem!r}.") from None
+        raise errors.unmet(
+            "source", None, "a source as a ledger writes it", f"one that does not fit: {problem!r}"
+        ) from None
 
 
 def _of_accountant(value: InstanceAccountant) -> Source:
+    if isinstance(value.budget, np.ndarray):
+        raise errors.refuse(
+            "source", value, "to be a filter with one budget for all", "Use the worst case.", got="many"
+        )
     if value.composition == "filter" and value.budget is not None:
         return FilterBudget(float(value.orders[0]), value.budget)
     if value.composition == "gdp-filter" and value.budget is not None:
         return GaussianBudget(value.budget)
-    why = (
+    why, give = (
         EX_POST
         if value.composition == "ex-post"
-        else f"composition={value.composition!r}, which answers in (ε, δ). Give the study that it belongs to."
+        else (f"composition={value.composition!r}, which answers in (ε, δ)", "Give the study that it belongs to.")
     )
-    raise InputError(f"Expected source to be an a-priori divergence, got {why}")
+    raise errors.refuse("source", value, "to be an a-priori divergence", give, got=why)

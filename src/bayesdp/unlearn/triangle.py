@@ -1,4 +1,4 @@
-"""From neighbour to neighbour: Rényi divergences along a chain of data sets (SPEC E12, ERR 20).
+"""From neighbour to neighbour: Rényi divergences along a chain of data sets (weak triangle, E12).
 
     D_α(P₀ ‖ P_k) ≤ Σ_i c_i D_{o_i}(P_{i−1} ‖ P_i),      c_i = a_{i+1}/(α−1),   o_i = a_i/w_i,
 
@@ -56,7 +56,7 @@ def coefficient(order: float, p: float = 2.0) -> float:
 
 
 def printed_coefficient(order: float) -> float:
-    """(α − 1)/(α − 2) as printed in S3 (ERR 20): too large above 2, infinite at 2, negative (unsound) below."""
+    """(α − 1)/(α − 2) as printed in paper S3 (ERR 20): too large above 2, infinite at 2, negative (unsound) below."""
     alpha = errors.number("order", order, above=1)
     return math.inf if alpha == 2 else (alpha - 1) / (alpha - 2)
 
@@ -73,7 +73,7 @@ def links(order: float, weights: Sequence[float] | Array) -> list[Link]:
 
 
 def doubling(count: int) -> Array:
-    """E12's weights for `count` links: 1/2 for the last, 1/4 for the one before, …, the first two alike."""
+    """Weights at doubled orders (E12): 1/2 for the last link, 1/4 for the one before, …, the first two alike."""
     halves = 0.5 ** np.arange(1, errors.whole("count", count, least=1))
     return np.concatenate([halves, halves[-1:] if count > 1 else [1.0]])[::-1].copy()
 

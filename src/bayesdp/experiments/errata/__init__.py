@@ -1,4 +1,4 @@
-"""Errata of the papers, each computed: what is printed, what is true, what this package says (SPEC Part G).
+"""Errata of the papers, each computed: what is printed, what is true, what this package says.
 
 `ERRATA` are functions without arguments that return an `Erratum`; `computed()` calls them all, once. `LISTED` are
 those that nothing can be computed for. `page` renders both, and the tests check both.

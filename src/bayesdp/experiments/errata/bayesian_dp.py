@@ -38,7 +38,7 @@ def product_composition() -> Erratum:
         ours_label="Hölder composition (exact here: all steps alike)",
         ours=float(holder(half)[0]),
         verdict="under",
-        sound_version='`BayesianAccountant()`, i.e. composition="audit-set" (H5): the same audit records '
+        sound_version='`BayesianAccountant()`, i.e. composition="holdout" (H5): the same holdout records '
         "through all "
         "steps, no product and no Hölder loss. `compose.holder` (C7) under its conditions.",
         printed_name='`compose.product`, `BayesianAccountant(composition="product")`, labelled unsound',
@@ -102,7 +102,7 @@ def failure_probability() -> Erratum:
         ours_label="β + T K γ (C12)",
         ours=beta + steps * orders * gamma,
         verdict="under",
-        sound_version='δ loses T·K·`failure` for compositions "holder" and "product"; the audit set makes '
+        sound_version='δ loses T·K·`failure` for compositions "holder" and "product"; the holdout makes '
         "one estimate "
         "for the whole run (H12) and states its failure probability apart from δ.",
     )
@@ -230,7 +230,7 @@ def group_privacy() -> Erratum:
 def hidden_state() -> Erratum:
     rate, steps, reach, order = 0.1, 50, 0.2, 8.0
     with_record, without, shifts = 0.0, 0.0, []
-    for _ in range(steps):  # H6: the shadow copy hears the same released samples, and differs by the record only
+    for _ in range(steps):  # the neighbouring run (H6) hears the same released samples
         with_record += rate * (reach - with_record)
         without += rate * (0.0 - without)
         shifts.append(abs(with_record - without))
@@ -248,10 +248,10 @@ def hidden_state() -> Erratum:
         printed=float(steps * gaussian.cost(rate * reach, order)),
         truth_label="closed form: α(α−1)/2 · Σ (0.2 (1 − 0.9^t))²",
         truth=float(order * (order - 1) / 2 * np.sum(pull**2)),
-        ours_label="shadow trajectories (H6)",
+        ours_label="coupled neighbouring runs (H6)",
         ours=float(gaussian.cost(np.array(shifts), order).sum()),
         verdict="under",
-        sound_version="a shadow trajectory for every witness (H6): `PosteriorVI`.",
+        sound_version="a coupled neighbouring run for every witness (H6): `PosteriorVI`.",
         printed_name='`PosteriorVI(accounting="one-step")`, labelled unsound',
     )
 

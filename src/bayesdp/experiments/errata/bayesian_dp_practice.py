@@ -77,7 +77,7 @@ def all_pairs() -> Erratum:
         ours_label="4 disjoint pairs, which is what 8 records are",
         ours=same ** (records // 2),
         verdict="under",
-        sound_version="m pairs from 2m different records (C15); the audit set needs no pairs.",
+        sound_version="m pairs from 2m different records (C15); the holdout needs no pairs.",
         more=(
             ("Student-t quantile at γ = 2⁻⁵³ with 27 degrees of freedom", float(student.isf(gamma, pairs - 1))),
             ("with 3 (disjoint pairs less one)", float(student.isf(gamma, records // 2 - 1))),
@@ -151,7 +151,7 @@ def shuffled_delta(epsilon: float, shift: float) -> float:
 
 def shuffled_batches() -> Erratum:
     epsilon, shift = 2.0, 2.0
-    poisson = WorstCaseAccountant("pld")
+    poisson = WorstCaseAccountant(engine="pld")
     poisson.step(noise_multiplier=1 / shift, sampling_rate=0.5, steps=2)
     return Erratum(
         number="12c",
@@ -191,8 +191,8 @@ def tail_conversion() -> Erratum:
         ours_label="Rényi accounting, hockey-stick conversion (B10)",
         ours=dp_epsilon("rdp", *run),
         verdict="loose",
-        sound_version='`conversion="hockey-stick"` where the weak form is asked for; engine "pld" for worst-case DP.',
-        printed_name='`conversion="tail"`, engine "moments"',
+        sound_version='`strength="weak"` where the weak form is asked for; engine "pld" for worst-case DP.',
+        printed_name='`strength="strong"`, engine "moments"',
     )
 
 
@@ -202,7 +202,7 @@ def published_epsilon() -> Erratum:
 
     def reported(shifts: Array) -> float:
         run = total(np.broadcast_to(sgm.cost(shifts, orders, sampling_rate=0.01), (100, 100, orders.size)))
-        return float(convert.epsilon([log_mean(column) for column in run.T], orders, 1e-5, "tail"))
+        return float(convert.epsilon([log_mean(column) for column in run.T], orders, 1e-5, "strong"))
 
     with_outlier = reported(rich)
     return Erratum(

@@ -100,7 +100,7 @@ def loss_tail_of_gaussian(mu: float, epsilon: float) -> float:
 def tail_delta(mu: float, epsilon: float) -> float:
     """δ of the tail conversion at ε for a Gaussian step (B10), best whole order."""
     orders = np.arange(2.0, 200)
-    return float(convert.delta(gaussian.cost(mu, orders), orders, epsilon, "tail"))
+    return float(convert.delta(gaussian.cost(mu, orders), orders, epsilon, "strong"))
 
 
 def words_for_delta() -> Erratum:

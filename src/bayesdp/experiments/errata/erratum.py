@@ -28,7 +28,7 @@ _SAME = 1e-6
 
 @dataclass(frozen=True, kw_only=True)
 class Erratum:
-    """One erratum of SPEC Part G with its counter-example computed.
+    """One erratum with its counter-example computed.
 
     `printed` is what the paper's formula (or the paper itself) says, `truth` an exact or independent value, or a
     lower bound of it where the label says so, `ours` what this package says. `more` are further numbers.

@@ -26,7 +26,7 @@ def dp_epsilon(
     usual_orders: bool = False,
 ) -> float:
     """ε of equal steps by our accountant; `usual_orders` stays on dp-accounting's grid, from 1.1 up."""
-    accountant = WorstCaseAccountant(engine, adjacency, rdp.GRID if usual_orders else None)
+    accountant = WorstCaseAccountant(engine=engine, adjacency=adjacency, orders=rdp.GRID if usual_orders else None)
     accountant.step(noise_multiplier=noise_multiplier, sampling_rate=sampling_rate, steps=steps)
     return accountant.epsilon(delta)
 

@@ -73,4 +73,4 @@ def chernoff_bdp(epsilon: float, rarity: float, delta: float) -> float:
     costs = laplace.cost(shifts, orders)
     top = costs.max(axis=0)
     moments = np.maximum(np.log(weights @ np.exp(costs - top)) + top, 0.0)
-    return min(epsilon, float(convert.epsilon(moments, orders, delta, "tail")))
+    return min(epsilon, float(convert.epsilon(moments, orders, delta, "strong")))

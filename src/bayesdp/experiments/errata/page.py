@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
 from pathlib import Path
 
@@ -20,10 +21,20 @@ the two, so it cannot go stale. Each entry says what is printed, gives a counter
 this package does instead. "Truth" is an enumeration, a closed form or a lattice sum made apart from the library, or
 a privacy loss distribution, exact up to its grid; where it is only a lower bound of the truth the label says so.
 
-Papers: S0, appendix of the ICML 2020 version of Bayesian DP; S1, its earlier arXiv version; S2, DP variational
-inference; S3, per-instance Rényi DP of DP-SGD; S4, SG-MCMC as a private mechanism. Numbers and letters such as C7 or
-H2 are items of the specification. A cost is λ·D_{λ+1}, λ = order − 1.
+Papers ([in full](reference/papers.md)): S0, appendix of the ICML 2020 version of Bayesian DP; S1, its earlier arXiv
+version; S2, DP variational inference; S3, per-instance Rényi DP of DP-SGD; S4, SG-MCMC as a private mechanism. Numbers
+and letters such as C7 or H2 are items of the [reference](reference/README.md). A cost is λ·D_{λ+1}, λ = order − 1.
 """
+
+REFERENCE = {
+    "B": "divergences",
+    "C": "bayesian",
+    "D": "variational",
+    "E": "per_instance",
+    "F": "langevin",
+    "H": "sound",
+}
+"""Letter of an item → its page in docs/reference."""
 
 _NUDGE = 1 + 1e-12
 """Keeps numbers that end in a decimal half, such as 0.00234375, from being rounded by their last bit."""
@@ -62,7 +73,7 @@ How much of that a single Bayesian ε at δ = 1e-5 can say depends on how rare t
 
 Where the rich are more frequent than δ the Bayesian ε must speak for them too and equals ε₀. Where they are not, it
 forgets them, which is why a coverage is always shown beside it; and the moment bound, which averages e^(λD) over
-people, still sees most of them. An audit set with an order statistic (H5, H12) states instead, for this town's
+people, still sees most of them. A holdout with an order statistic (H5, H12) states instead, for this town's
 incomes: for 99 % of people ε is at most {most}; and it says for how many it does not speak.
 """
 
@@ -74,7 +85,16 @@ def render() -> str:
         parts.append(f"## {title}\n")
         parts += [_entry(e) for e in computed() if whole_number(e.number) in numbers]
     parts.append(_listed())
-    return "\n".join(parts)
+    return _linked("\n".join(parts))
+
+
+def _linked(text: str) -> str:
+    """Every item as a link to its place in the reference: (H5) → ([H5](reference/sound.md#h5))."""
+    return re.sub(
+        rf"(?<![\w-])([{''.join(REFERENCE)}])(\d+)\b",
+        lambda item: f"[{item[0]}](reference/{REFERENCE[item[1]]}.md#{item[0].lower()})",
+        text,
+    )
 
 
 def whole_number(label: str) -> int:
@@ -114,7 +134,7 @@ def _summary() -> str:
 
 
 def _anchor(e: Erratum) -> str:
-    return f"erratum-{e.number}"
+    return f"err-{e.number}"
 
 
 def _entry(e: Erratum) -> str:
@@ -145,7 +165,7 @@ def _row(*cells: str) -> str:
 
 def _listed() -> str:
     rows = [
-        _row(f'<a id="erratum-{e.number}"></a>{e.number}', e.severity, e.paper, e.where, e.problem, e.reading)
+        _row(f'<a id="err-{e.number}"></a>{e.number}', e.severity, e.paper, e.where, e.problem, e.reading)
         for e in LISTED
     ]
     head = ["| no. | | paper | place | printed | sound reading |", "|---|---|---|---|---|---|"]

@@ -9,8 +9,7 @@ from scipy.optimize import brentq
 from scipy.special import logsumexp, ndtr
 from scipy.stats import binom
 
-from bayesdp.accountant.as_printed_s3 import corollary_3_1, fact_3_5, stated_orders
-from bayesdp.accountant.sample_size import log_runs
+from bayesdp.accountant.repeated_runs.sample_size import log_runs
 from bayesdp.compose.expected import expected, inflated_order
 from bayesdp.divergence import sgm
 from bayesdp.divergence.averaged import averaged_cost
@@ -20,6 +19,7 @@ from bayesdp.estimate import upper_mean
 from bayesdp.experiments.errata.dpvi import classical_epsilon
 from bayesdp.experiments.errata.erratum import Erratum
 from bayesdp.experiments.errata.exact import renyi
+from bayesdp.experiments.per_instance.as_printed import corollary_3_1, fact_3_5, stated_orders
 
 MNIST_RATE, MNIST_NOISE, MNIST_STEPS = 128 / 60000, 0.469, 4690
 
@@ -168,7 +168,7 @@ def order_map() -> Erratum:
         problem="The order map has −1/p in the statement and −1/(p − 1) in the proof. The stated one is "
         "larger, so the "
         "stated bound holds.",
-        example="Two-state chain of three steps (SPEC I-5a), order 2, p = 9: D of the whole chain.",
+        example="Two-state chain of three steps (I-5a), order 2, p = 9: D of the whole chain.",
         printed_label="with the stated map",
         printed=float(expected(stated, order, p, log_mean=mean)),
         truth_label="sum over all paths",

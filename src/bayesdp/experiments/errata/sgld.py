@@ -6,10 +6,9 @@ import math
 
 import numpy as np
 
-from bayesdp.accountant import langevin
-from bayesdp.accountant.step_size import Langevin
+from bayesdp.accountant.langevin import noise, printed_bounds, utility_bounds
+from bayesdp.accountant.langevin.step_size import Langevin
 from bayesdp.divergence import sgm
-from bayesdp.experiments import step_bounds, step_utility
 from bayesdp.experiments.errata.erratum import Erratum
 
 RECORDS, PRECISION = 100, 101.0
@@ -20,8 +19,8 @@ MNIST = {"records": 60000, "step": 0.3, "clip": 0.3, "delta": 1e-5}
 
 
 def noise_multiplier(batch: float, records: float, step: float, clip: float, c: float = 1.0) -> float:
-    """F3: z = τ sqrt(c)/(L sqrt(ηN)); c = 2 is the posterior, c = 1 S4's Algorithm 1."""
-    return langevin.noise_multiplier(step / records, sampling_rate=batch / records, clip_norm=clip, temperature=c / 2)
+    """Noise multiplier (F3) z = τ sqrt(c)/(L sqrt(ηN)); c = 2 is the posterior, c = 1 S4's Algorithm 1."""
+    return noise.noise_multiplier(step / records, sampling_rate=batch / records, clip_norm=clip, temperature=c / 2)
 
 
 def sign_of_the_drift() -> Erratum:
@@ -87,7 +86,7 @@ def step_conditions() -> Erratum:
     chain, mnist = (
         Langevin(records=int(run["records"]), batch=128, steps=1, bound=run["clip"]) for run in (SVHN, MNIST)
     )
-    printed, right = step_bounds.printed_limits(chain).most, step_bounds.corrected_limits(chain).most
+    printed, right = printed_bounds.printed_limits(chain).most, printed_bounds.corrected_limits(chain).most
     return Erratum(
         number="26",
         severity="U",
@@ -103,14 +102,14 @@ def step_conditions() -> Erratum:
         ours_label="q²N/L² (F5)",
         ours=right,
         verdict="over",
-        sound_version="no such conditions: `accountant.step_size` on the exact costs (F8), `bayesdp sgld-step`.",
-        printed_name="`step_bounds.printed_limits`",
+        sound_version="none of these: `accountant.langevin.step_size` on the exact costs (F8), `bayesdp sgld-step`.",
+        printed_name="`accountant.langevin.printed_bounds.printed_limits`",
         more=(
             ("the paper's η over the limit", step / right),
             ("there: exact log-moment at λ = 1", float(sgm.cost(1 / z, 2.0, sampling_rate=rate))),
-            ("Lemma 2 at the same place", step_bounds.lemma_two_formula(1.0, rate, z)),
-            ("MNIST: largest η", step_bounds.corrected_limits(mnist).most),
-            ("MNIST: smallest η (condition 2)", step_bounds.corrected_limits(mnist).least),
+            ("Lemma 2 at the same place", printed_bounds.lemma_two_formula(1.0, rate, z)),
+            ("MNIST: largest η", printed_bounds.corrected_limits(mnist).most),
+            ("MNIST: smallest η (condition 2)", printed_bounds.corrected_limits(mnist).least),
         ),
     )
 
@@ -136,8 +135,8 @@ def decreasing_steps() -> Erratum:
         ours_label="2/(3 η̃₀), with its remainder at this T (F9)",
         ours=bound,
         verdict="under",
-        sound_version="the sums themselves (F9): `step_utility.terms`.",
-        printed_name="`step_utility.printed_decreasing`",
+        sound_version="the sums themselves (F9): `accountant.langevin.utility_bounds.terms`.",
+        printed_name="`accountant.langevin.utility_bounds.printed_decreasing`",
         more=(
             ("T Σ η²/(Σ η)², summed (printed 2/3, limit 4/3)", steps * second / first**2),
             ("T² (Σ η²)²/(Σ η)², summed (limit 4; printed 2 T^{4/3})", steps**2 * second**2 / first**2),
@@ -147,7 +146,7 @@ def decreasing_steps() -> Erratum:
 
 def inverted_rate() -> Erratum:
     ratio = 1e6
-    right = step_utility.log_accuracy(ratio)
+    right = utility_bounds.log_accuracy(ratio)
     return Erratum(
         number="28",
         severity="U",
@@ -156,19 +155,19 @@ def inverted_rate() -> Erratum:
         problem="T = A log⁵(1/ω)/ω⁴ is inverted wrongly.",
         example="T/A = 10⁶: put log(1/ω) back into log⁵(1/ω)/ω⁴.",
         printed_label="log(1/ω) = W^{1/5}(4T/(5A))",
-        printed=step_utility.rate_of(step_utility.printed_log_accuracy(ratio)),
+        printed=utility_bounds.rate_of(utility_bounds.printed_log_accuracy(ratio)),
         truth_label="T/A",
         truth=ratio,
         ours_label="log(1/ω) = (5/4) W((4/5)(T/A)^{1/5}) (F9)",
-        ours=step_utility.rate_of(right),
+        ours=utility_bounds.rate_of(right),
         verdict="wrong",
         sound_version="F9; the bound O(log(1/ω) + ω + 1/N) grows with T and says nothing.",
-        printed_name="`step_utility.printed_log_accuracy`",
+        printed_name="`accountant.langevin.utility_bounds.printed_log_accuracy`",
         more=(
             ("log(1/ω), right", right),
             (
                 "with a factor 5/4 under the fifth root, which O(·) would hide",
-                step_utility.rate_of(step_utility.printed_log_accuracy(ratio, 1.25)),
+                utility_bounds.rate_of(utility_bounds.printed_log_accuracy(ratio, 1.25)),
             ),
         ),
     )

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from bayesdp.accountant.step_size import Langevin
+from bayesdp.accountant.langevin import printed_bounds
+from bayesdp.accountant.langevin.step_size import Langevin
 from bayesdp.divergence.hockey_stick import gaussian_epsilon, gaussian_shift
-from bayesdp.experiments import step_bounds
 from bayesdp.experiments.errata.dpvi import loss_tail_of_gaussian, tail_delta
 from bayesdp.experiments.errata.erratum import Erratum
 from bayesdp.experiments.errata.exact import dp_epsilon, one_step_epsilon
@@ -97,7 +97,7 @@ def step_size_example() -> Erratum:
         ours_label="Rényi accounting",
         ours=dp_epsilon("rdp", z, 0.01, steps, delta),
         verdict="under",
-        sound_version="`accountant.step_size` (F8), `bayesdp sgld-step`.",
+        sound_version="`accountant.langevin.step_size` (F8), `bayesdp sgld-step`.",
         more=(
             (
                 "decreasing from 0.103 (large-noise limit): ε",
@@ -151,7 +151,7 @@ def tail_equivalence() -> Erratum:
         ours_label="tail conversion at ε",
         ours=tail_delta(mu, epsilon),
         verdict="under",
-        sound_version="two conversions with two names (B10): `convert.epsilon(conversion=...)`.",
+        sound_version="two conversions with two names (B10): `convert.epsilon(strength=...)`.",
     )
 
 
@@ -172,9 +172,9 @@ def wang_bound() -> Erratum:
         truth_label="summed in logs",
         truth=math.exp(sum(terms[0]) - sum(terms[1])),
         ours_label="the formula (F7)",
-        ours=step_bounds.wang_step(chain, epsilon, delta),
+        ours=printed_bounds.wang_step(chain, epsilon, delta),
         verdict="wrong",
-        sound_version="kept as a formula for comparison (F7): `step_bounds.wang_step`.",
+        sound_version="kept as a formula for comparison (F7): `accountant.langevin.printed_bounds.wang_step`.",
     )
 
 

@@ -1,0 +1,1 @@
+"""The noise of Langevin dynamics as a private mechanism."""

@@ -1,0 +1,1 @@
+"""Bounds from several runs of one plan."""

@@ -1,0 +1,88 @@
+"""`bayesdp fit`: a private posterior of a Bayesian model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bayesdp.cli import learning_options, options, posterior_options, terminal
+from bayesdp.cli.learning import assigned, carry_out, check_noise, start_jax
+from bayesdp.cli.learning_options import CommonOptions, RecordOptions
+from bayesdp.cli.option_groups import spread
+
+
+@spread
+def fit(
+    *,
+    records: RecordOptions,
+    model: posterior_options.Model,
+    method: posterior_options.Method = "vi",
+    group: posterior_options.Group = None,
+    components: posterior_options.Components = None,
+    guide: posterior_options.Guide = "mean-field",
+    variant: posterior_options.Variant = "aligned",
+    noise_aware: posterior_options.NoiseAware = None,
+    learning_rate: posterior_options.LearningRate = None,
+    common: CommonOptions,
+    clip_norm: posterior_options.ClipNorm = None,
+    samples: posterior_options.Samples = None,
+    radius: posterior_options.Radius = None,
+    scales: posterior_options.Scales = None,
+    out: learning_options.Out,
+    non_private_too: posterior_options.NonPrivateToo = False,
+    ledger: learning_options.LedgerFile = None,
+    ledger_budget: learning_options.LedgerBudget = None,
+    json: options.Json = False,
+) -> None:
+    r"""
+    Fit a Bayesian model privately: a posterior, and what it promises to whom.
+
+    DATA is the name of a data set or a table of your own with --target. By --method vi the gradients are clipped and
+    noised, so that the posterior keeps the DP ε that you give; by posterior-vi nothing is noised, samples of a
+    posterior that stays secret are released, and every one is accounted for. What is left out is chosen from public
+    quantities, and stated. Into --out go the posterior or the samples, the report and all that "predict", "report"
+    and "resume" need.
+
+    A model of your own is a NumPyro function in a file, my_model.py:model. It is called with (x, y): x has the features
+    of the records as rows, y the target, or None to predict. It needs numpyro.plate("records", x.shape[0]) around
+    what it observes, and draws its parameters outside of it.
+
+    For example:
+      bayesdp fit breast-cancer --model logistic --epsilon 1 --out fit
+      bayesdp fit people.csv --target income --model linear --noise-aware \
+              --epsilon 1 --delta 1e-6 --watch 17,42 --out fit
+      bayesdp fit people.csv --target visits --model my_model.py:model \
+              --method posterior-vi --samples 5 --out fit
+    """
+    check_noise(common, needed=method == "vi")
+    start_jax()
+
+    from bayesdp.jobs.posterior_job import PosteriorJob
+    from bayesdp.jobs.resume import prepare
+    from bayesdp.learn.loop.run_folder import RunFolder
+
+    RunFolder(out).check_free()
+    job = PosteriorJob(
+        **assigned(records, common),
+        model=_absolute(model),
+        method=method,  # type: ignore[arg-type]  # checked there, as all that follows
+        group=group,
+        components=components,  # type: ignore[arg-type]
+        guide=guide,  # type: ignore[arg-type]
+        variant=variant,  # type: ignore[arg-type]
+        noise_aware=noise_aware,
+        learning_rate=learning_rate,
+        clip_norm=clip_norm,
+        samples=samples,  # type: ignore[arg-type]
+        radius=radius,
+        scales=None if scales is None else tuple(options.numbers("scales", scales, 2)),  # type: ignore[arg-type]
+        non_private_too=non_private_too,
+    )
+    with terminal.waiting("Loading the records and calibrating the noise"):
+        prepared = prepare(job)
+    carry_out(prepared, out, json=json, ledger=ledger, budget=ledger_budget)
+
+
+def _absolute(model: str) -> str:
+    """A model of the user's own by a path that holds wherever the job is read again."""
+    file, colon, name = model.rpartition(":")
+    return f"{Path(file).expanduser().absolute()}:{name}" if colon and Path(file).suffix == ".py" else model

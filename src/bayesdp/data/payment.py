@@ -1,0 +1,148 @@
+"""What finding out about columns may cost, and what it did cost (H22).
+
+    noise on every count  =  multiplier · sensitivity,   sensitivity = √(number of histograms)   add-remove
+                                                                       √(2 · that) / 2            replace-one
+
+One record adds 1 to one count of each histogram; exchanged, it also takes 1 away from another. An accountant takes the
+multiplier for a sum whose records have length 1, where exchanging one moves the sum by 2: hence the half.
+
+What a job pays comes from public quantities: the histograms alone are (share · ε, δ)-DP, and a hundredth of δ is for
+levels that only one person has. The noise of training is then calibrated so that both together keep ε. Without an ε the
+share is one of ε = 1.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bayesdp import errors
+
+if TYPE_CHECKING:
+    from bayesdp.guarantee import Adjacency
+
+SHARE, SHARE_OF_FEW, FEW = 0.1, 0.3, 1000
+"""Of ε, where nothing is said, and where there are fewer records than that to train on: the same noise hides more of
+them (measured in results: preparation).
+"""
+
+OF_DELTA = 0.01
+"""Of δ: a tenth of it would lower the threshold for levels by a tenth only."""
+
+_BISECTIONS = 60
+
+
+@dataclass(frozen=True)
+class Payment:
+    """What may be spent.
+
+    Args:
+        noise_multiplier: of all histograms together, as `WorstCaseAccountant.step` takes it.
+        delta: the chance that a level appears which only one person has.
+        adjacency: of the guarantees.
+        rows_per_person: how many rows one person has at most.
+        held_out: the chance of a training record to be held out as a witness: it then has no part in the histograms.
+
+    Bad input gets `InputError` naming the field.
+    """
+
+    noise_multiplier: float
+    delta: float
+    adjacency: Adjacency = "add-remove"
+    rows_per_person: int = 1
+    held_out: float = 0.0
+
+    def __post_init__(self) -> None:
+        from bayesdp.guarantee import ADJACENCIES  # loads SciPy, which reading a table does without
+
+        errors.noise("noise_multiplier", self.noise_multiplier)
+        errors.probability("delta", self.delta)
+        errors.one_of("adjacency", self.adjacency, ADJACENCIES)
+        errors.whole("rows_per_person", self.rows_per_person, least=1)
+        errors.number("held_out", self.held_out, least=0, below=1)
+
+    def noise_std(self, histograms: int) -> float:
+        """The standard deviation of the noise on a count of `histograms` unit histograms."""
+        return self.noise_multiplier * sensitivity(histograms, self.adjacency, self.rows_per_person)
+
+
+@dataclass(frozen=True)
+class Paid:
+    """What was spent: Gaussian noise of `noise_std` on the counts of `histograms` unit histograms, one release.
+
+    `noise_multiplier` is what an accountant charges before the first step, at sampling rate 1; `delta` is added to δ.
+    Each training record had no part in it with the chance `held_out`: those who are held out as witnesses.
+    """
+
+    noise_std: float
+    histograms: int
+    noise_multiplier: float
+    delta: float
+    adjacency: Adjacency = "add-remove"
+    rows_per_person: int = 1
+    held_out: float = 0.0
+
+    @classmethod
+    def by(cls, payment: Payment, histograms: int, *, levels: bool) -> Paid:
+        """By a payment for so many histograms; `levels`: some of them chose levels."""
+        return cls(
+            payment.noise_std(histograms),
+            histograms,
+            payment.noise_multiplier,
+            payment.delta if levels else 0.0,
+            payment.adjacency,
+            payment.rows_per_person,
+            payment.held_out,
+        )
+
+    def __post_init__(self) -> None:
+        own = self.noise_multiplier * sensitivity(self.histograms, self.adjacency, self.rows_per_person)
+        if not math.isclose(own, self.noise_std, rel_tol=1e-9):
+            raise errors.refuse("noise_std", self.noise_std, f"to be {own:g}, as its multiplier and histograms say")
+
+    @classmethod
+    def from_dict(cls, values: Any) -> Paid:
+        """The inverse of `dataclasses.asdict`. Bad input gets `InputError`."""
+        try:
+            return cls(**values)
+        except TypeError as problem:
+            raise errors.unmet("paid", None, "what preparation cost", f"something else: {problem}") from None
+
+
+def sensitivity(histograms: int, adjacency: Adjacency, rows_per_person: int = 1) -> float:
+    """How far one person moves all counts together (ℓ2), in the unit of an accountant's multiplier."""
+    moved = math.sqrt(histograms) if adjacency == "add-remove" else math.sqrt(2 * histograms) / 2
+    return rows_per_person * moved
+
+
+def payment_of(
+    *, epsilon: float | None, delta: float, share: float | None, adjacency: Adjacency, held_out: float, records: int
+) -> Payment:
+    """A `share` of ε for so many `records` to train on; `held_out` is the chance of one to be held out."""
+    usual = SHARE if records >= FEW else SHARE_OF_FEW
+    wanted = (usual if share is None else share) * (1.0 if epsilon is None else epsilon)
+    moved = 1.0 if adjacency == "add-remove" else 2.0
+    return Payment(moved / largest_shift(wanted, delta), OF_DELTA * delta, adjacency, held_out=held_out)
+
+
+def paid_again(paid: Paid) -> Payment:
+    """The payment that a job was settled with."""
+    unused = 0.5  # no level was chosen, and none will be
+    return Payment(
+        paid.noise_multiplier, paid.delta or unused, paid.adjacency, paid.rows_per_person, held_out=paid.held_out
+    )
+
+
+def largest_shift(epsilon: float, delta: float) -> float:
+    """The largest μ with which two Gaussians μ apart are (ε, δ)-indistinguishable (B8), to 1e-12 below it."""
+    from bayesdp.divergence.hockey_stick import gaussian_epsilon  # loads SciPy, which reading a table does without
+
+    errors.number("epsilon", epsilon, above=0)
+    low, high = 0.0, 1.0
+    while gaussian_epsilon(delta, high) <= epsilon:
+        high *= 2
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if gaussian_epsilon(delta, middle) <= epsilon else (low, middle)
+    return low

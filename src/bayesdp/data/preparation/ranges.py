@@ -1,0 +1,144 @@
+"""The range of a column of numbers from noisy counts, without any bound given beforehand (H22).
+
+    first    how many values have 2^(k−1) <= |value| < 2^k, for k = −67 … 60        →  the largest k that matters, b
+    second   how many values lie in each of 256 equal bins of [−2^b, 2^b]            →  the range where most of them are
+
+Both grids are public: powers of two, and what the first count released. Noise is Gaussian and the same on every bin.
+Whatever is made of noisy counts is free: here the bins where they stand out of the noise.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from bayesdp.errors import Array
+
+OCTAVES = np.arange(-67, 61)
+"""k of the first histogram; what is smaller counts nowhere, and larger numbers are refused (`table.LARGEST`)."""
+
+BINS = 256
+
+HISTOGRAMS = 2
+"""Of each column of numbers."""
+
+_LEVEL = 1.5
+"""A group of bins speaks for a range if it holds more than this many standard deviations of the noise."""
+
+_LEAST = 2.5
+"""A run of groups counts if it exceeds that level by this many standard deviations in total."""
+
+_WIDTHS = (1, 2, 4, 8, 16, 32, 64)
+"""How many bins are looked at together."""
+
+_NEARLY = 0.85
+"""The share of the values that a finer look may miss."""
+
+_GROUPS = 8
+"""How many groups of bins moments are taken of, where there are as many."""
+
+_TAIL = 0.01
+"""The share of the values that may be cut off at either end, beside what noise hides."""
+
+
+class Reach(NamedTuple):
+    """What the first histogram says: values are within ±`most`, and so many of them are not 0, about."""
+
+    most: float
+    mass: float
+
+
+class Found(NamedTuple):
+    """A range, and the mean and standard deviation of what lies in it."""
+
+    low: float
+    high: float
+    mean: float
+    scale: float
+
+
+def octave_counts(values: Array) -> Array:
+    """The first histogram: each value counts in one bin or in none."""
+    exponents = np.frexp(np.abs(values[values != 0]))[1]
+    inside = exponents[(exponents >= OCTAVES[0]) & (exponents <= OCTAVES[-1])]
+    return np.bincount(inside - OCTAVES[0], minlength=len(OCTAVES)).astype(np.float64)
+
+
+def reach(noisy: Array, std: float) -> Reach | None:
+    """2^b, the upper end of the octaves that matter, and how many values they have; None where there are none."""
+    run = crowded(noisy, std)
+    return None if run is None else Reach(float(2.0 ** OCTAVES[_trimmed(noisy, std, run)[1] - 1]), run.mass)
+
+
+def bin_counts(values: Array, most: float) -> Array:
+    """The second histogram: each value counts in one bin or, beyond ±`most`, in none."""
+    places = np.floor((values[np.abs(values) <= most] / most + 1) * (BINS / 2)).astype(np.int64)
+    return np.bincount(np.minimum(places, BINS - 1), minlength=BINS).astype(np.float64)
+
+
+def range_of(noisy: Array, known: Reach, std: float) -> Found:
+    """The bins that matter, and the moments of the noisy counts in them; all of ±2^b where there are none, or fewer
+    values in them than half of those that have a size.
+    """
+    run, most = crowded(noisy, std), known.most
+    if run is None or run.mass < known.mass / 2:
+        return Found(-most, most, 0.0, most / math.sqrt(3))
+    first, last = _trimmed(noisy, std, run)
+    width = max(1, min(run.width, (last - first) // _GROUPS))
+    starts = np.arange(first, last, width)
+    counts = np.maximum(np.add.reduceat(noisy[first:last], starts - first), 0.0)
+    left, right = (most * (2 * place / BINS - 1) for place in (starts, np.minimum(starts + width, last)))
+    weights = counts if counts.any() else np.ones_like(counts)
+    mean = float(np.average((left + right) / 2, weights=weights))
+    variance = np.average(((left + right) / 2 - mean) ** 2 + (right - left) ** 2 / 12, weights=weights)
+    return Found(float(left[0]), float(right[-1]), mean, math.sqrt(variance))
+
+
+class Run(NamedTuple):
+    """Bins [first, last), looked at in groups of `width`, with `mass` in their noisy counts."""
+
+    first: int
+    last: int
+    width: int
+    mass: float
+
+
+def crowded(noisy: Array, std: float) -> Run | None:
+    """Where the values are: at the finest resolution that sees nearly as many as any does; None where none sees any.
+
+    Groups of w bins have w times the values and only √w times the noise: few values are found in coarse groups alone.
+    """
+    found = [run for width in _WIDTHS if (run := _run(noisy, std, width)) is not None]
+    most = max((run.mass for run in found), default=0.0)
+    return next((run for run in found if run.mass >= _NEARLY * most), None)
+
+
+def _run(noisy: Array, std: float, width: int) -> Run | None:
+    """The run of groups whose counts exceed the level by most in total (Kadane's sum); None if by too little."""
+    groups, noise = noisy.reshape(-1, width).sum(axis=1), std * math.sqrt(width)
+    best, total, start, ends = 0.0, 0.0, 0, (0, 0)
+    for place, excess in enumerate(groups - _LEVEL * noise):
+        if total <= 0:
+            total, start = 0.0, place
+        total += float(excess)
+        if total > best:
+            best, ends = total, (start, place + 1)
+    if best < _LEAST * noise:
+        return None
+    first, last = ends
+    return Run(width * first, width * last, width, float(groups[first:last].sum()))
+
+
+def _trimmed(noisy: Array, std: float, run: Run) -> tuple[int, int]:
+    """The run without the bins at its ends that hold next to nothing: less than their noise and a small share."""
+
+    def empty(counts: Array) -> int:
+        lengths = np.arange(1, len(counts))
+        few = np.cumsum(counts[:-1]) <= std * np.sqrt(lengths) + _TAIL * run.mass
+        return int(lengths[few].max(initial=0))
+
+    bins = noisy[run.first : run.last]
+    last = run.last - empty(bins[::-1])
+    return run.first + empty(noisy[run.first : last]), last

@@ -1,0 +1,1 @@
+"""Real tables: how cells are written, what is done where there is none, and where tables come from."""

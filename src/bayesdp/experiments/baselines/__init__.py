@@ -1,0 +1,1 @@
+"""Other authors' methods that the papers compare with."""

@@ -1,0 +1,1 @@
+"""Papers S0 and S1: Bayesian differential privacy."""

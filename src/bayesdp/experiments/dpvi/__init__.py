@@ -1,0 +1,1 @@
+"""Paper S2: private variational inference."""

@@ -1,0 +1,1 @@
+"""Paper S4: stochastic-gradient MCMC as a private mechanism."""

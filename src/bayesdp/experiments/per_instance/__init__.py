@@ -1,0 +1,1 @@
+"""Paper S3: per-instance privacy of DP-SGD."""

@@ -1,0 +1,1 @@
+"""How what a job leaves open is chosen for its goal."""

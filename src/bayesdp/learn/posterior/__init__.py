@@ -1,0 +1,1 @@
+"""What private inference returns: posteriors that may be published, and how they are told to people."""

@@ -1,0 +1,1 @@
+"""Posteriors that stay secret: samples of them are released and accounted for."""

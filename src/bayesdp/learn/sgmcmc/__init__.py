@@ -1,0 +1,1 @@
+"""Private stochastic-gradient MCMC: one file for each sampler."""

@@ -1,0 +1,62 @@
+"""Ranges from noisy counts: near the true ones where there are enough records, none where noise hides everything."""
+
+import numpy as np
+import pytest
+
+from bayesdp.data.preparation.ranges import BINS, OCTAVES, bin_counts, octave_counts, range_of, reach
+from bayesdp.data.preparation.secret_normals import secret_normals
+
+RNG = np.random.default_rng(0)
+COLUMNS = {
+    "ages": RNG.integers(18, 90, 4000).astype(float),
+    "years": RNG.integers(1990, 2021, 4000).astype(float),
+    "incomes": RNG.lognormal(10, 0.7, 4000),
+    "normal": RNG.normal(size=4000),
+    "small": RNG.normal(5e-7, 1e-7, 4000),
+    "large and negative": -RNG.uniform(1e15, 3e15, 4000),
+    "shares": RNG.random(4000),
+}
+
+
+def found(values, std, draw=1):
+    octaves, noise = octave_counts(values), secret_normals(draw, "first", len(OCTAVES))
+    known = reach(octaves + std * noise, std)
+    if known is None:
+        return None
+    return range_of(bin_counts(values, known.most) + std * secret_normals(draw, "second", BINS), known, std)
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+@pytest.mark.parametrize("std", [4.0, 20.0])
+def test_most_values_lie_in_a_range_of_their_size(name, std):
+    values = COLUMNS[name]
+    low, high, mean, scale = found(values, std)
+    inside = ((low <= values) & (values <= high)).mean()
+    assert inside > (0.88 if std == 4 else 0.7)
+    middle = np.quantile(values, 0.98) - np.quantile(values, 0.02)
+    assert high - low < 2.5 * middle
+    clipped = np.clip(values, low, high)
+    assert abs(clipped.mean() - mean) < 0.3 * clipped.std()
+    assert 0.7 < scale / clipped.std() < 2.0
+
+
+def test_without_noise_the_bins_are_the_values_own():
+    values = np.array([1.5, -1.5, 0.0, 3.0, 1e-30, 2.0])
+    octaves = octave_counts(values)
+    assert octaves.sum() == 4  # neither zero nor what is next to it
+    assert {int(OCTAVES[place]): int(octaves[place]) for place in np.flatnonzero(octaves)} == {1: 2, 2: 2}
+    bins = bin_counts(values, 2.0)
+    assert bins.sum() == 5  # 3 lies beyond
+    assert bins[-1] == 1  # 2 itself in the last bin
+    assert bins[BINS // 2] == 2
+
+
+def test_noise_alone_is_hardly_ever_taken_for_values():
+    assert sum(found(np.zeros(500), 10.0, draw) is not None for draw in range(300)) < 30
+
+
+def test_few_values_are_not_found_and_a_constant_is():
+    assert found(COLUMNS["ages"][:20], 30.0) is None
+    low, high, *_ = found(np.full(4000, 3.7), 20.0)
+    assert low <= 3.7 <= high
+    assert high - low < 0.2
