@@ -55,7 +55,7 @@ def table(name: str, x: Array, y: Array, classes: int, columns: int | None = Non
 def of_catalogue(name: str, most: int | None = None) -> PlanSet:
     """The training records of a set of the catalogue, a quarter of them to judge by."""
     from bayesdp.data import load
-    from bayesdp.jobs.plans.sgd_goal import shape_of
+    from bayesdp.jobs.plans.default_plan import shape_of
 
     data = load(name)
     norm = shape_of(data, len(data.x)).average

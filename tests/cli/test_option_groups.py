@@ -9,8 +9,8 @@ import typer
 from typer.testing import CliRunner
 
 from bayesdp.cli.app import app
-from bayesdp.cli.learning_options import CommonOptions, RecordOptions
 from bayesdp.cli.option_groups import spread
+from bayesdp.cli.shared_options import CommonOptions, RecordOptions
 
 Word = Annotated[str, typer.Option("--word")]
 

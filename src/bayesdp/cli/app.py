@@ -23,12 +23,13 @@ from bayesdp.cli.commands.predict import predict
 from bayesdp.cli.commands.publish import publish
 from bayesdp.cli.commands.report import report
 from bayesdp.cli.commands.reproduce import reproduce
+from bayesdp.cli.commands.resume import resume
 from bayesdp.cli.commands.sgld_step import sgld_step
 from bayesdp.cli.commands.study import study
 from bayesdp.cli.commands.train import train
 from bayesdp.cli.commands.unlearn import unlearn
 from bayesdp.cli.commands.verify import verify
-from bayesdp.cli.learning import INTERRUPTED, resume
+from bayesdp.cli.learning import INTERRUPTED
 from bayesdp.cli.refusal import Command, Refusal, one_line
 from bayesdp.version import __version__
 

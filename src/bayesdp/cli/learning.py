@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import typer
 
 from bayesdp import errors
-from bayesdp.cli import learning_options, options, progress, terminal
-from bayesdp.cli.learning_options import CommonOptions, RecordOptions
+from bayesdp.cli import options, progress, terminal
 from bayesdp.cli.plan_description import plan_in_words
+from bayesdp.cli.shared_options import CommonOptions, RecordOptions
 from bayesdp.unit import spoken
 
 if TYPE_CHECKING:
@@ -27,37 +27,6 @@ LISTS = ("categories", "drop", "keep", "missing", "read")
 """Options of records that may be repeated."""
 
 NEIGHBOURS = "Training, with a coupled neighbouring run for every witness"
-
-
-def resume(
-    run: learning_options.RunFolder,
-    moved: learning_options.Moved = False,
-    trust_code: learning_options.TrustCode = False,
-    json: options.Json = False,
-) -> None:
-    """
-    Go on with a run of train or fit that was interrupted.
-
-    The result is the one that the run would have had: parameters, optimiser, noise and tallies go on from the last
-    checkpoint. DATA must be where it was, and as it was.
-
-    For example:
-      bayesdp resume run
-    """
-    start_jax()
-
-    from bayesdp.jobs.resume import prepare, read_job
-    from bayesdp.learn.loop import checkpoint
-    from bayesdp.learn.loop.run_folder import RunFolder
-
-    folder = RunFolder(run)
-    job = read_job(folder, trust_code=trust_code)
-    folder.check_resumable()
-    if moved:
-        checkpoint.moved(run)
-    with terminal.waiting("Loading the records"):
-        prepared = prepare(job)
-    carry_out(prepared, run, json=json, resumed=True)
 
 
 def carry_out(

@@ -1,4 +1,7 @@
-"""The words of the command line: every option, once, so that the same word means the same thing in every command."""
+"""The words of accounting on the command line, once, so that the same word means the same thing in every command.
+
+Those of learning are in `shared_options`, `train_options` and `fit_options`.
+"""
 
 from __future__ import annotations
 

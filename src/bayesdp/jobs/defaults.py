@@ -1,7 +1,8 @@
 """What a job leaves open, chosen from public quantities only: how many records, of which shape, which model.
 
 Chosen once on public data sets (digits, breast-cancer, abalone, adult, mnist) at ε = 1, 2 and 8, and the same for all:
-nothing here looks at the records that are trained on, so nothing here costs privacy (a condition of H5).
+nothing here looks at the records that are trained on, so nothing here costs privacy (a condition of H5). A linear model
+takes its plan from `learn.goals` instead: `plans.default_plan` chooses between the two.
 
 - For a given ε and number of steps the noise of a step is about proportional to the sampling rate, so that large
   batches cost nothing but time. Few steps mean little noise, too few do not learn.

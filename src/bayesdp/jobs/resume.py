@@ -3,6 +3,8 @@
 job.json           what was to be done; the records are loaded anew, and outsiders set apart as before
 checkpoint.npz     where it was interrupted, fingerprint.json whether it is the same job (`learn.loop.checkpoint`)
 
+Whether a checkpoint is taken up is decided in `prepared`, what the ledger says to it in `charged`.
+
 `resume` needs all of these, `unlearn` and `study` the job alone. Only what a kind of job needs is loaded.
 """
 

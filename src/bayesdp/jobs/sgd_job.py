@@ -2,7 +2,7 @@
 
     data + model + plan + optimiser + witnesses + seeds   →   prepare   →   fit, or resume what was interrupted
 
-What is left out is chosen in `defaults` from public quantities: how many records there are, and of which shape.
+What is left out is chosen from public quantities, how many records there are and of which shape (`plans.default_plan`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bayesdp import errors
 from bayesdp.data import Dataset
 from bayesdp.jobs import defaults
 from bayesdp.jobs.base import FAILURE, SGD_FORMAT, Job, check_size
-from bayesdp.jobs.plans import sgd_goal
+from bayesdp.jobs.plans import default_plan
 from bayesdp.jobs.table_column import table_with
 from bayesdp.learn import goals
 from bayesdp.learn.loop.filter import Filter
@@ -151,8 +151,8 @@ class SGDJob(Job):
         """
         holdout, records = self.held_out(data, defaults.holdout_of_training(self.pool(data)))
         model = self.model or defaults.model(data.x.shape[1:], self.data.features)
-        shape, goal = sgd_goal.shape_of(data, records), sgd_goal.goal_for(str(self.goal), data)
-        optimizer, left_open = sgd_goal.steps_of(model, self.optimizer, self.clip_norm, goal, shape)
+        shape, goal = default_plan.shape_of(data, records), default_plan.goal_for(str(self.goal), data)
+        optimizer, left_open = default_plan.steps_of(model, self.optimizer, self.clip_norm, goal, shape)
         rate = self.pace(records) or left_open.sampling_rate
         momentum = left_open.momentum if self.momentum is None and optimizer == "sgd" else self.momentum
         chosen = dataclasses.replace(
@@ -186,7 +186,7 @@ class SGDJob(Job):
         if self.clip_norm is not None and self.learning_rate is not None:
             return chosen
         clip = self.clip_norm if isinstance(self.clip_norm, float | int) else None
-        sizes = sgd_goal.sizes(
+        sizes = default_plan.sizes(
             model,
             optimizer,
             goal,
@@ -299,7 +299,7 @@ class SGDJob(Job):
     @property
     def of_goal(self) -> bool:
         """Whether a settled job has the plan of its goal, that of a linear model."""
-        return sgd_goal.of_goal(self.model, self.optimizer, self.clip_norm)
+        return default_plan.of_goal(self.model, self.optimizer, self.clip_norm)
 
     @property
     def goal_in_words(self) -> str:

@@ -1,4 +1,4 @@
-"""The second pass: is a number of the run, which is not public, in any file of the bundle?
+"""Does a bundle leak a private number? A second pass over all of its files.
 
     every number of the run's folder      minus   what is public: the plan, what was typed, the promise to everybody
     every number that the bundle's files hold, to the digits that it is written with

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 from bayesdp.cli import options, terminal
 from bayesdp.cli.learning import LISTS
-from bayesdp.cli.learning_options import RecordOptions
 from bayesdp.cli.option_groups import spread
+from bayesdp.cli.shared_options import RecordOptions
 
 Json = Annotated[bool, options.output("--json", " ", "Print a JSON list of what was found and nothing else.")]
 

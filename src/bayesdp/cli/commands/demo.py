@@ -6,7 +6,7 @@ from itertools import count
 from pathlib import Path
 from typing import Annotated
 
-from bayesdp.cli import learning_options, options, terminal
+from bayesdp.cli import options, shared_options, terminal
 from bayesdp.cli.learning import carry_out, seed_of, start_jax
 
 FOLDER = "bayesdp-demo"
@@ -17,7 +17,7 @@ Out = Annotated[
 ]
 
 
-def demo(out: Out = None, seed: learning_options.Seed = None, json: options.Json = False) -> None:
+def demo(out: Out = None, seed: shared_options.Seed = None, json: options.Json = False) -> None:
     """
     Train a model on 569 patients' data privately, and see what that promises to whom.
 

@@ -4,33 +4,33 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bayesdp.cli import learning_options, options, posterior_options, terminal
+from bayesdp.cli import fit_options, options, shared_options, terminal
 from bayesdp.cli.learning import assigned, carry_out, check_noise, start_jax
-from bayesdp.cli.learning_options import CommonOptions, RecordOptions
 from bayesdp.cli.option_groups import spread
+from bayesdp.cli.shared_options import CommonOptions, RecordOptions
 
 
 @spread
 def fit(
     *,
     records: RecordOptions,
-    model: posterior_options.Model,
-    method: posterior_options.Method = "vi",
-    group: posterior_options.Group = None,
-    components: posterior_options.Components = None,
-    guide: posterior_options.Guide = "mean-field",
-    variant: posterior_options.Variant = "aligned",
-    noise_aware: posterior_options.NoiseAware = None,
-    learning_rate: posterior_options.LearningRate = None,
+    model: fit_options.Model,
+    method: fit_options.Method = "vi",
+    group: fit_options.Group = None,
+    components: fit_options.Components = None,
+    guide: fit_options.Guide = "mean-field",
+    variant: fit_options.Variant = "aligned",
+    noise_aware: fit_options.NoiseAware = None,
+    learning_rate: fit_options.LearningRate = None,
     common: CommonOptions,
-    clip_norm: posterior_options.ClipNorm = None,
-    samples: posterior_options.Samples = None,
-    radius: posterior_options.Radius = None,
-    scales: posterior_options.Scales = None,
-    out: learning_options.Out,
-    non_private_too: posterior_options.NonPrivateToo = False,
-    ledger: learning_options.LedgerFile = None,
-    ledger_budget: learning_options.LedgerBudget = None,
+    clip_norm: fit_options.ClipNorm = None,
+    samples: fit_options.Samples = None,
+    radius: fit_options.Radius = None,
+    scales: fit_options.Scales = None,
+    out: shared_options.Out,
+    non_private_too: fit_options.NonPrivateToo = False,
+    ledger: shared_options.LedgerFile = None,
+    ledger_budget: shared_options.LedgerBudget = None,
     json: options.Json = False,
 ) -> None:
     r"""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from bayesdp import errors
-from bayesdp.cli import learning_options, terminal
+from bayesdp.cli import shared_options, terminal
 from bayesdp.cli.learning import start_jax, whom
 from bayesdp.rounding import down, up
 
@@ -20,8 +20,8 @@ SHOWN = 10
 
 Wanted = Annotated[
     str | None,
-    learning_options.option(
-        learning_options.DATA,
+    shared_options.option(
+        shared_options.DATA,
         "--records",
         "N,N,…",
         "Which records: numbers in the file, from 1; a text file with a number in each line; or everyone. If left out, "
@@ -30,8 +30,8 @@ Wanted = Annotated[
 ]
 Out = Annotated[
     Path | None,
-    learning_options.option(
-        learning_options.OUTPUT,
+    shared_options.option(
+        shared_options.OUTPUT,
         "--out",
         "FILE",
         "Where the whole table goes: a new file that ends in .parquet, .csv or .json, or .html for a page.",
@@ -40,13 +40,13 @@ Out = Annotated[
 
 Json = Annotated[
     bool,
-    learning_options.option(
-        learning_options.OUTPUT, "--json", " ", "Print the rows of the table as JSON and nothing else."
+    shared_options.option(
+        shared_options.OUTPUT, "--json", " ", "Print the rows of the table as JSON and nothing else."
     ),
 ]
 
 
-def instance(run: learning_options.RunFolder, records: Wanted = None, out: Out = None, json: Json = False) -> None:
+def instance(run: shared_options.RunFolder, records: Wanted = None, out: Out = None, json: Json = False) -> None:
     r"""
     Say what a run of train cost single records: the per-instance ε of each.
 

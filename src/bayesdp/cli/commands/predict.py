@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from bayesdp.cli import learning_options, terminal
+from bayesdp.cli import shared_options, terminal
 from bayesdp.cli.options import number
 from bayesdp.errors import refuse
 
@@ -57,13 +57,13 @@ Key = Annotated[
 
 
 def predict(
-    run: learning_options.RunFolder,
+    run: shared_options.RunFolder,
     data: File,
     threshold: Threshold = None,
     public: Public = False,
     out: Predictions = None,
     key: Key = None,
-    trust_code: learning_options.TrustCode = False,
+    trust_code: shared_options.TrustCode = False,
 ) -> None:
     """
     Use a trained model on the records of a file.

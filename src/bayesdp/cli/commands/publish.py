@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bayesdp.cli import learning_options, terminal
+from bayesdp.cli import shared_options, terminal
 from bayesdp.rounding import up
 
 Bundle = Annotated[
@@ -25,9 +25,7 @@ IntendedUse = Annotated[
 Contact = Annotated[str, typer.Option("--contact", metavar="TEXT", help="Whom to ask, in your words: public.")]
 
 
-def publish(
-    run: learning_options.RunFolder, out: Bundle, intended_use: IntendedUse = "", contact: Contact = ""
-) -> None:
+def publish(run: shared_options.RunFolder, out: Bundle, intended_use: IntendedUse = "", contact: Contact = "") -> None:
     """
     Make a bundle of a run that may be published.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bayesdp import errors
-from bayesdp.cli import learning_options, options, terminal
+from bayesdp.cli import options, shared_options, terminal
 
 if TYPE_CHECKING:
     from bayesdp.report import Report
@@ -24,7 +24,7 @@ Page = Annotated[
 ]
 
 
-def report(run: learning_options.RunFolder, out: Page = None, json: options.Json = False) -> None:
+def report(run: shared_options.RunFolder, out: Page = None, json: options.Json = False) -> None:
     """
     Print what a run promised, and write its page anew from report.json.
 

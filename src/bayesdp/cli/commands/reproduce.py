@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bayesdp import errors
-from bayesdp.cli import learning_options, options, terminal
+from bayesdp.cli import options, shared_options, terminal
 
 
 def reproduce(
@@ -13,7 +13,7 @@ def reproduce(
     out: options.Out = Path("results"),
     seed: options.Seed = 0,
     full: options.Full = False,
-    data_dir: learning_options.DataDir = None,
+    data_dir: shared_options.DataDir = None,
     listing: options.Listing = False,
 ) -> None:
     r"""

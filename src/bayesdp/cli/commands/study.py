@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from bayesdp import errors
-from bayesdp.cli import learning_options, options, terminal
+from bayesdp.cli import options, shared_options, terminal
 from bayesdp.cli.learning import INTERRUPTED, start_jax
 from bayesdp.rounding import down, up
 
@@ -29,20 +29,18 @@ SHOWN = 30
 
 Records = Annotated[
     str,
-    learning_options.option(
-        learning_options.WITNESSES,
+    shared_options.option(
+        shared_options.WITNESSES,
         "--records",
         "N,N,…|FILE",
         "The records: their numbers in the data, from 1, e.g. 17,42; or a file with one number per line. Members of "
         "the training data and others alike.",
     ),
 ]
-Runs = Annotated[
-    float, learning_options.option(STUDY, "--runs", "N", "Runs on each data set, e.g. 10.", options.number)
-]
+Runs = Annotated[float, shared_options.option(STUDY, "--runs", "N", "Runs on each data set, e.g. 10.", options.number)]
 Every = Annotated[
     float,
-    learning_options.option(
+    shared_options.option(
         STUDY,
         "--every",
         "K",
@@ -52,8 +50,8 @@ Every = Annotated[
 ]
 Direction = Annotated[
     str,
-    learning_options.option(
-        learning_options.WITNESSES,
+    shared_options.option(
+        shared_options.WITNESSES,
         "--direction",
         "NAME",
         "both; or remove (with the record against without it) or add (the other way round) alone.",
@@ -61,14 +59,14 @@ Direction = Annotated[
 ]
 Ray = Annotated[
     str | None,
-    learning_options.option(
+    shared_options.option(
         STUDY, "--ray", "ADDRESS", "Spread the runs over a Ray cluster; local starts one on this machine."
     ),
 ]
 Failure = Annotated[
     float,
-    learning_options.option(
-        learning_options.WITNESSES,
+    shared_options.option(
+        shared_options.WITNESSES,
         "--failure",
         "F",
         "Chance that an end of a record's interval is wrong.",
@@ -77,7 +75,7 @@ Failure = Annotated[
 ]
 Truncation = Annotated[
     float | None,
-    learning_options.option(
+    shared_options.option(
         STUDY,
         "--truncation",
         "E",
@@ -87,7 +85,7 @@ Truncation = Annotated[
 ]
 TruncationDelta = Annotated[
     float | None,
-    learning_options.option(
+    shared_options.option(
         STUDY,
         "--truncation-delta",
         "D",
@@ -97,7 +95,7 @@ TruncationDelta = Annotated[
 ]
 Seed = Annotated[
     float | None,
-    learning_options.option(
+    shared_options.option(
         STUDY,
         "--seed",
         "S",
@@ -107,15 +105,15 @@ Seed = Annotated[
 ]
 Out = Annotated[
     Path | None,
-    learning_options.option(
-        learning_options.OUTPUT, "--out", "FOLDER", "Where the study is kept; if left out, study in RUN."
+    shared_options.option(
+        shared_options.OUTPUT, "--out", "FOLDER", "Where the study is kept; if left out, study in RUN."
     ),
 ]
 Json = Annotated[bool, options.output("--json", " ", "Print the table as a JSON list and nothing else.")]
 
 
 def study(
-    run: learning_options.RunFolder,
+    run: shared_options.RunFolder,
     *,
     records: Records,
     runs: Runs = 10,

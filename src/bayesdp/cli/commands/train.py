@@ -1,42 +1,45 @@
-"""`bayesdp train`: private SGD from a data set to a model and a report."""
+"""`bayesdp train`: private SGD from a data set to a model and a report.
+
+Its options are declared in `cli.train_options`, and those that `fit` has too in `cli.shared_options`.
+"""
 
 from __future__ import annotations
 
 from typing import Literal
 
 from bayesdp import errors
-from bayesdp.cli import learning_options, options, terminal, training_options
+from bayesdp.cli import options, shared_options, terminal, train_options
 from bayesdp.cli.learning import assigned, carry_out, check_noise, start_jax
-from bayesdp.cli.learning_options import CommonOptions, RecordOptions
 from bayesdp.cli.option_groups import spread
+from bayesdp.cli.shared_options import CommonOptions, RecordOptions
 
 
 @spread
 def train(
     *,
     records: RecordOptions,
-    features: training_options.Features = None,
-    feature_norm: training_options.FeatureNorm = None,
-    keep_features: training_options.KeepFeatures = False,
-    model: training_options.Model = None,
-    goal: training_options.Goal = None,
-    optimizer: training_options.Optimizer = None,
-    learning_rate: training_options.LearningRate = None,
-    momentum: training_options.Momentum = None,
-    class_weights: training_options.ClassWeights = None,
+    features: train_options.Features = None,
+    feature_norm: train_options.FeatureNorm = None,
+    keep_features: train_options.KeepFeatures = False,
+    model: train_options.Model = None,
+    goal: train_options.Goal = None,
+    optimizer: train_options.Optimizer = None,
+    learning_rate: train_options.LearningRate = None,
+    momentum: train_options.Momentum = None,
+    class_weights: train_options.ClassWeights = None,
     common: CommonOptions,
-    clip_norm: training_options.ClipNorm = None,
-    noise_std: training_options.NoiseStd = None,
-    schedule: training_options.Schedule = None,
-    epsilon_budget: training_options.Budget = None,
-    filter_epsilon: training_options.FilterEpsilon = None,
-    budget_column: training_options.BudgetColumn = None,
-    measure_every: training_options.MeasureEvery = None,
-    metrics_share: training_options.MetricsShare = None,
-    keep_iterates: training_options.KeepIterates = None,
-    out: learning_options.Out,
-    ledger: learning_options.LedgerFile = None,
-    ledger_budget: learning_options.LedgerBudget = None,
+    clip_norm: train_options.ClipNorm = None,
+    noise_std: train_options.NoiseStd = None,
+    schedule: train_options.Schedule = None,
+    epsilon_budget: train_options.Budget = None,
+    filter_epsilon: train_options.FilterEpsilon = None,
+    budget_column: train_options.BudgetColumn = None,
+    measure_every: train_options.MeasureEvery = None,
+    metrics_share: train_options.MetricsShare = None,
+    keep_iterates: train_options.KeepIterates = None,
+    out: shared_options.Out,
+    ledger: shared_options.LedgerFile = None,
+    ledger_budget: shared_options.LedgerBudget = None,
     json: options.Json = False,
 ) -> None:
     r"""

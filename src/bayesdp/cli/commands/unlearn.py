@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from bayesdp import errors
-from bayesdp.cli import learning_options, options, terminal
+from bayesdp.cli import options, shared_options, terminal
 from bayesdp.cli.learning import names
 from bayesdp.rounding import up
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 _BUDGET = "How far from a model without the record"
 Record = Annotated[
     str,
-    learning_options.option(
-        learning_options.DATA,
+    shared_options.option(
+        shared_options.DATA,
         "--record",
         "N,N,…",
         "Whom to forget: numbers in the file, from 1, as --watch counts; people by their names.",
@@ -28,7 +28,7 @@ Record = Annotated[
 ]
 Beta = Annotated[
     float | None,
-    learning_options.option(
+    shared_options.option(
         _BUDGET,
         "--beta",
         "B",
@@ -39,7 +39,7 @@ Beta = Annotated[
 ]
 ToldApart = Annotated[
     float | None,
-    learning_options.option(
+    shared_options.option(
         _BUDGET,
         "--told-apart",
         "P",
@@ -49,7 +49,7 @@ ToldApart = Annotated[
 ]
 Epsilon = Annotated[
     float | None,
-    learning_options.option(
+    shared_options.option(
         _BUDGET,
         "--epsilon",
         "E",
@@ -58,11 +58,11 @@ Epsilon = Annotated[
     ),
 ]
 Delta = Annotated[
-    float | None, learning_options.option(_BUDGET, "--delta", "D", "The δ of --epsilon, e.g. 1e-5.", options.number)
+    float | None, shared_options.option(_BUDGET, "--delta", "D", "The δ of --epsilon, e.g. 1e-5.", options.number)
 ]
 Order = Annotated[
     float | None,
-    learning_options.option(
+    shared_options.option(
         _BUDGET,
         "--order",
         "A",
@@ -72,7 +72,7 @@ Order = Annotated[
 ]
 Gamma = Annotated[
     float | None,
-    learning_options.option(
+    shared_options.option(
         _BUDGET,
         "--gamma",
         "G",
@@ -82,7 +82,7 @@ Gamma = Annotated[
 ]
 Requests = Annotated[
     str | None,
-    learning_options.option(
+    shared_options.option(
         _BUDGET,
         "--requests",
         "NAME",
@@ -96,14 +96,14 @@ HELD_OUT = (
 
 From = Annotated[
     str,
-    learning_options.option(
+    shared_options.option(
         _BUDGET, "--from", "SOURCE", "What bounds the divergence: worst-case, filter, or the folder of a study."
     ),
 ]
 Statement = Annotated[
     Path | None,
-    learning_options.option(
-        learning_options.OUTPUT,
+    shared_options.option(
+        shared_options.OUTPUT,
         "--statement",
         "FILE",
         "Also write, as JSON, that the model could have come from the data without the records: a new file.",
@@ -111,12 +111,12 @@ Statement = Annotated[
 ]
 Json = Annotated[
     bool,
-    learning_options.option(learning_options.OUTPUT, "--json", " ", "Print the decision as JSON and nothing else."),
+    shared_options.option(shared_options.OUTPUT, "--json", " ", "Print the decision as JSON and nothing else."),
 ]
 
 
 def unlearn(
-    run: learning_options.RunFolder,
+    run: shared_options.RunFolder,
     *,
     record: Record,
     beta: Beta = None,
@@ -128,7 +128,7 @@ def unlearn(
     requests: Requests = None,
     source: From = "worst-case",
     statement: Statement = None,
-    trust_code: learning_options.TrustCode = False,
+    trust_code: shared_options.TrustCode = False,
     json: Json = False,
 ) -> None:
     """

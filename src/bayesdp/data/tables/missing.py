@@ -1,4 +1,6 @@
-"""What is said of single columns: "age=indicator", or of all at once: "indicator".
+"""Missing values: what is to be done where a cell holds none (`reading` does it), and other words about single columns.
+
+Of one column: "age=indicator", or of all at once: "indicator".
 
 What is done where a cell holds no value is declared, for all columns or for those named, and never follows from a value
 that happens to be missing: the features of a model would tell that somebody has none.

@@ -10,7 +10,8 @@ trajectories are one program and take each step with the same ω, so they differ
 
 Batches are Poisson with rate q: an outsider has coins of its own, a member's are those of the run, and who takes its
 place takes its coins. N (`records`) is public and stays what it is. Train in float64: two trajectories lie about
-σ√(d/N) apart, which rounding to float32 would blur.
+σ√(d/N) apart, which rounding to float32 would blur. What a pair costs is computed in `release`, and charged in
+`accountant.release_account`.
 """
 
 from __future__ import annotations

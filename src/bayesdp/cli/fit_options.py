@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from bayesdp.cli.learning_options import MODEL, OUTPUT, PLAN, option
 from bayesdp.cli.options import number
+from bayesdp.cli.shared_options import MODEL, OUTPUT, PLAN, option
 
 Model = Annotated[
     str,

@@ -9,7 +9,7 @@ from bayesdp.data import Dataset, ImageRecipe, TableRecipe
 from bayesdp.data.recipe import Numeric, OneHot
 from bayesdp.jobs import defaults
 from bayesdp.jobs.data_source import DataSource
-from bayesdp.jobs.plans import sgd_goal
+from bayesdp.jobs.plans import default_plan
 from bayesdp.jobs.prepared_sgd import nothing_learned, prepare
 from bayesdp.jobs.sgd_job import SGDJob
 
@@ -22,19 +22,19 @@ def made(recipe, shape, classes=("a", "b")):
 
 
 def test_lengths_are_those_of_design_or_of_columns():
-    scattered = sgd_goal.shape_of(made(ImageRecipe((28, 28, 1), 255.0, "scattering"), (8, 8, 81)), 500)
+    scattered = default_plan.shape_of(made(ImageRecipe((28, 28, 1), 255.0, "scattering"), (8, 8, 81)), 500)
     assert (scattered.norm, scattered.length) == (3.0, pytest.approx(10**0.5))
-    pixels = sgd_goal.shape_of(made(ImageRecipe((8, 8, 1), 16.0), (8, 8, 1)), 500)
+    pixels = default_plan.shape_of(made(ImageRecipe((8, 8, 1), 16.0), (8, 8, 1)), 500)
     assert (pixels.norm, pixels.length) == (None, pytest.approx(17**0.5))
     columns = TableRecipe((Numeric("a", 0.0, 1.0), OneHot("b", ("x", "y", "z"))))
-    assert sgd_goal.shape_of(made(columns, (4,)), 500).length == pytest.approx(3**0.5)  # not √5: one of three is 1
+    assert default_plan.shape_of(made(columns, (4,)), 500).length == pytest.approx(3**0.5)  # not √5: one of three is 1
 
 
 def test_photographs_are_trained_for_accuracy_unless_asked_otherwise():
     photographs = made(ImageRecipe((32, 32, 3), 255.0, "scattering"), (8, 8, 115))
-    assert sgd_goal.goal_for("balanced", photographs) == "accuracy"
-    assert sgd_goal.goal_for("typical", photographs) == "typical"
-    assert sgd_goal.goal_for("balanced", made(ImageRecipe((8, 8, 1), 16.0), (8, 8, 1))) == "balanced"
+    assert default_plan.goal_for("balanced", photographs) == "accuracy"
+    assert default_plan.goal_for("typical", photographs) == "typical"
+    assert default_plan.goal_for("balanced", made(ImageRecipe((8, 8, 1), 16.0), (8, 8, 1))) == "balanced"
 
 
 def test_the_schedule_typical_is_the_goal_typical():
