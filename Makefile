@@ -16,7 +16,7 @@ demo: $(VENV)/.plain  ## train on patients' data privately, print what that prom
 	$(BIN)/bayesdp demo
 
 test: $(VENV)/.test  ## the whole test suite, on two cores
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile --durations 25
 	XLA_FLAGS=--xla_force_host_platform_device_count=2 $(BIN)/python -m pytest $(ON_TWO_DEVICES)
 
 test-fast: $(VENV)/.test  ## for daily work: no simulations, no experiments, no pages that are executed

@@ -190,6 +190,8 @@ def _bisect(enough: Any, low: Array, high: Array) -> tuple[Array, Array]:
     high = np.where(enough(low), low, high)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
+        if ((middle == low) | (middle == high)).all():  # no number is left between the two
+            break
         good = enough(middle)
         low, high = np.where(good, low, middle), np.where(good, middle, high)
     return low, high
