@@ -4,7 +4,7 @@
 
 f, the cost of the subsampled Gaussian at a squared shift u, is convex in u (`table`), so the chord between two lattice
 points bounds it: a shift between v_j and v_{j+1} counts in parts for both. How often a record came near each point is
-all that has to be known of it; one matrix product then costs all orders.
+all that has to be known of it; a sparse matrix product then costs all orders.
 
 Cells are halved until, at every order, twice the chord's distance from f in the middle, which is the most there is in
 the cell (`table`), is below `TOLERANCE` of f. Where f bends, at large orders, they are narrow; else they are wide.
@@ -16,6 +16,7 @@ import math
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from bayesdp.divergence.table import CostTable
 from bayesdp.errors import Array, array
@@ -40,11 +41,7 @@ _ROUND_UP = 1 + 1e-12
 """For the rounding of parts and sums, which are of ten thousand terms at most."""
 
 _BLOCK = 2**18
-"""Distances that are looked at together: they, and the counts they fall into, stay in the processor's cache."""
-
-
-_COUNTS = 2**20
-"""Counts that are kept at a time: 8 MB, so that memory is used again rather than asked for."""
+"""Distances that are looked at together: they stay in the processor's cache."""
 
 
 class CostLattice:
@@ -63,11 +60,10 @@ class CostLattice:
         shifts = array("squared_shifts", squared_shifts, least=0, ndim=2)
         self._reach(float(shifts.max()))
         steps, records = shifts.shape
-        block = max(1, min(_BLOCK // steps, _COUNTS // len(self._points)))
+        block = max(1, _BLOCK // steps)
         return np.concatenate([self._summed(shifts[:, start : start + block]) for start in range(0, records, block)])
 
     def _summed(self, shifts: Array) -> Array:
-        records, points = shifts.shape[1], len(self._points)
         flat = np.ascontiguousarray(shifts.T).ravel()
         bucket = flat.view(np.int64) >> _BITS
         bucket -= self._first
@@ -76,10 +72,10 @@ class CostLattice:
             at += flat > self._points[at + 1]
         low = self._points[at]
         share = (flat - low) / (self._points[at + 1] - low)
-        at += np.repeat(np.arange(records, dtype=np.int32) * points, shifts.shape[0])
-        counts = np.bincount(at, 1 - share, minlength=records * points)
-        counts += np.bincount(at + 1, share, minlength=records * points)
-        return counts.reshape(records, points) @ self._costs
+        # A row of counts is mostly zeros: as a sparse one it is what was found, a step after the other.
+        rows, shape = np.arange(0, flat.size + 1, shifts.shape[0]), (shifts.shape[1], len(self._points))
+        lower, upper = (csr_array(part, shape=shape) for part in ((1 - share, at, rows), (share, at + 1, rows)))
+        return np.asarray(lower @ self._costs + upper @ self._costs)
 
     def _reach(self, largest: float) -> None:
         """Make the lattice reach past the largest squared shift."""

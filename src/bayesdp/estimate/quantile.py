@@ -23,6 +23,9 @@ from scipy.special import betaincinv
 
 from bayesdp.errors import Array, array, probability, refuse, whole
 
+USUAL = (*(k / 20 for k in range(1, 20)), 0.99)
+"""The shares that people ask for: 5, 10, … 95 and 99 %. A curve spends half of its failure probability on them."""
+
 WITHOUT_REPLACEMENT = 0.25
 """The largest failure probability of a binomial rank for draws without replacement: larger ones count as it."""
 
@@ -63,16 +66,30 @@ def rank_for(coverage: float, count: int, failure: float, *, replaced: bool = Tr
 
 
 def curve(values: npt.ArrayLike, failure: float, *, replaced: bool = True) -> tuple[Array, Array]:
-    """Coverages and values, both ascending: `covered(r, n, γ/n)` and the r-th smallest value, r = 1..n (curve, H12).
+    """Coverages and values, both ascending: `covered(r, n, γ_r)` and the r-th smallest value, r = 1..n (curve, H12).
 
-    With confidence 1 − γ *all* statements "at least this share of the distribution has at most this
-    value" hold together (union bound over the ranks), so one may be picked after looking. `values` are
+    Σ γ_r <= γ (`_levels`), so that with confidence 1 − γ *all* statements "at least this share of the distribution has
+    at most this value" hold together (union bound over the ranks), and one may be picked after looking. `values` are
     independent draws, or without replacement (`replaced=False`, see `covered`); +inf is a value like others. NaN,
     another number of dimensions than one, or γ outside (0, 1) get an `InputError`.
     """
     draws = np.sort(array("values", values, ndim=1, infinite=True))
     ranks = np.arange(1.0, len(draws) + 1)
-    return _covered(ranks, len(draws), probability("failure", failure) / len(draws), replaced), draws
+    shares = _covered(ranks, len(draws), _levels(len(draws), probability("failure", failure), replaced), replaced)
+    # A value covers whatever a smaller one does.
+    return np.maximum.accumulate(shares), draws
+
+
+def _levels(count: int, failure: float, replaced: bool) -> Array:
+    """γ_r of each rank: half of γ evenly over all, half over the ranks that `USUAL` shares need. None looks at a value.
+
+    Evenly over 4,000 ranks the share 0.9 would need the rank 0.929; this way it needs 0.926.
+    """
+    even, more = failure / (2 * count), failure / (2 * len(USUAL))
+    levels = np.full(count, even)
+    ranks = {rank_for(share, count, even + more, replaced=replaced) for share in USUAL}
+    levels[[rank - 1 for rank in ranks if rank is not None]] += more
+    return levels
 
 
 def at(coverages: Array, values: Array, coverage: float) -> float:
@@ -95,9 +112,10 @@ def at(coverages: Array, values: Array, coverage: float) -> float:
     return float(heights[place]) if place < len(heights) else math.inf
 
 
-def _covered(ranks: npt.ArrayLike, count: int, failure: float, replaced: bool) -> Array:
+def _covered(ranks: npt.ArrayLike, count: int, failure: float | Array, replaced: bool) -> Array:
     ranks = np.asarray(ranks, dtype=np.float64)
     if replaced:
         return np.asarray(betaincinv(ranks, count - ranks + 1, failure), dtype=np.float64)
-    binomial = betaincinv(ranks, count - ranks + 1, min(failure, WITHOUT_REPLACEMENT))
-    return np.asarray(np.where(ranks > 1, binomial, min(failure, WITHOUT_REPLACEMENT) / count), dtype=np.float64)
+    failure = np.minimum(failure, WITHOUT_REPLACEMENT)
+    binomial = betaincinv(ranks, count - ranks + 1, failure)
+    return np.asarray(np.where(ranks > 1, binomial, failure / count), dtype=np.float64)

@@ -11,7 +11,7 @@ from bayesdp.learn.loop.schedule import factors
 
 @pytest.fixture(scope="module")
 def rows():
-    return mnist_scattering.compute(seeds=1, steps=40, chosen=load("digits"), witnesses=300)
+    return mnist_scattering.compute(seeds=1, steps=40, chosen=load("digits"), most_witnesses=300)
 
 
 def test_both_plans_keep_the_promise_to_everybody(rows):
