@@ -17,6 +17,7 @@ import numpy as np
 from bayesdp import errors
 from bayesdp.guarantee import Guarantee
 from bayesdp.report import part
+from bayesdp.report.audit import Audit
 from bayesdp.report.group_losses import GroupLosses
 from bayesdp.report.paid import PaidMetrics
 from bayesdp.report.part import Gapped, Numbers, Part
@@ -227,6 +228,7 @@ class Report(Part):
     - `confusion`: which classes were taken for which; `paid`: counts over test records that may be published (H25).
     - `released`: in words, what an attacker sees: "the trained model", "the posterior", "the samples".
     - `posterior`: what was learned of each parameter, by a learner that gives a posterior.
+    - `audit`: lower bounds on ε by attacks, made after the run (L9).
     - `seeded`: the private noise came from a given seed: the page then says "reproducible, not private".
     - `assumptions` of the run as a whole, beside each guarantee's own; `preprocessing`: what was taken from the
       data and declared public, or what it cost; `notes`: anything else. Sentences.
@@ -252,6 +254,7 @@ class Report(Part):
     paid: PaidMetrics | None = None
     released: str = "the trained model"
     posterior: Intervals | None = None
+    audit: Audit | None = None
     seeded: bool = False
     assumptions: tuple[str, ...] = ()
     preprocessing: tuple[str, ...] = ()
@@ -280,6 +283,7 @@ class Report(Part):
             paid=part.optional(PaidMetrics, "paid", self.paid),
             released=part.text("released", self.released, empty=False),
             posterior=part.optional(Intervals, "posterior", self.posterior),
+            audit=part.optional(Audit, "audit", self.audit),
             seeded=errors.one_of("seeded", self.seeded, (True, False)),
         )
         for name in ("assumptions", "preprocessing", "notes"):

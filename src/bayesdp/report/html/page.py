@@ -12,6 +12,7 @@ from bayesdp.everybody import beside
 from bayesdp.report.derived import document
 from bayesdp.report.html import (
     attacker,
+    audit,
     figures,
     fine_print,
     groups,
@@ -100,6 +101,7 @@ def _sections(report: Report, cited: Cited, public: bool) -> Html:
         report.watched and section("watched", "The watched records", watched.section(report.watched, cited)),
         section("orientation", "What such numbers mean, and what others use", orientation.section(cited)),
         _trade_off(report, cited),
+        report.audit and section("audit", "What an attack found", audit.section(report, report.audit, cited)),
         report.curve
         and section("shares", "How many people are how exposed", figures.coverage(report, report.curve, cited)),
         report.history
