@@ -11,7 +11,7 @@ computed from the released vector alone.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import jax
@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.stats import chi2
 
-from bayesdp.errors import Array
+from bayesdp.errors import Array, unmet
 from bayesdp.learn.loop.training import Training
 from bayesdp.learn.loop.trajectories import Trajectories
 from bayesdp.mechanism.clipping import clip_rule
@@ -79,7 +79,7 @@ def repeats(one: Array, other: Array) -> int:
 class RecordingStep(PrivateStep):
     """A step that tells what it did, and what it would have done without its last record."""
 
-    tell: Callable[..., None] = field(default=print, compare=False)
+    tell: Callable[..., None] = print
 
     @classmethod
     def of(cls, step: PrivateStep, tell: Callable[..., None]) -> RecordingStep:
@@ -107,19 +107,22 @@ class RecordingStep(PrivateStep):
         ahead: Ahead | None = None,
     ) -> tuple[Any, Witnessed | None]:
         """The step as it is; told are the released vectors with and without the last record, and without noise."""
-        del ahead
+        del ahead, witnesses
 
-        def released(own: Records, std: jax.Array | float) -> tuple[Any, Witnessed | None]:
+        def released(counts: jax.Array, std: jax.Array) -> Any:
+            own = replace(records, counts=counts)
             return super(RecordingStep, self).__call__(
-                key, step, params, own, clip_norm=clip_norm, noise_std=std, witnesses=witnesses, phase=phase
-            )
+                key, step, params, own, clip_norm=clip_norm, noise_std=std, phase=phase
+            )[0]
 
-        fewer = replace(records, counts=records.counts.at[_last(records)].add(-1))
-        done, seen = released(records, noise_std)
-        scale = pick([np.float32(one) for one in np.atleast_1d(self.normaliser)], phase)
-        whole, near, bare = (
-            _flat(one) * scale for one in (done, released(fewer, noise_std)[0], released(records, 0.0)[0])
+        fewer, std = records.counts.at[_last(records)].add(-1), jnp.asarray(noise_std, jnp.float32)
+        # Side by side, so that the step is compiled once.
+        all_three = jax.vmap(released)(
+            jnp.stack([records.counts, fewer, records.counts]), jnp.stack([std, std, jnp.zeros_like(std)])
         )
+        done, near, bare = (jax.tree.map(lambda leaf, i=i: leaf[i], all_three) for i in range(3))
+        scale = pick([np.float32(one) for one in np.atleast_1d(self.normaliser)], phase)
+        whole, near, bare = (_flat(one) * scale for one in (done, near, bare))
         declared = self.update.sensitivity(clip_rule(clip_norm).sensitivity)
         jax.debug.callback(
             self.tell,
@@ -130,16 +133,18 @@ class RecordingStep(PrivateStep):
             (whole - bare) / noise_std,
             jnp.linalg.norm(whole),
         )
-        return done, seen
+        return done, None
 
 
 def replay(training: Training) -> Recorded:
     """Run a training that has not begun to its end, and record it; nothing is charged or kept.
 
-    For plans without a filter or `measure_every`, on one device or several.
+    Bad input: a training with witnesses, or with records that have limits of their own (a filter, `measure_every`).
     """
     told: list[tuple[Any, ...]] = []
     trajectories = training.trajectories
+    if trajectories.setup.measured or trajectories.setup.fixed.witnesses is not None:
+        raise unmet("training", None, "a training without witnesses, filter or measure_every to replay")
     step = RecordingStep.of(trajectories.setup.step, lambda *values: told.append(values))
     again = Trajectories(replace(trajectories.setup, step=step), trajectories.carry, trajectories.keys)
     for _ in again.intervals([]):
