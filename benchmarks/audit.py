@@ -1,9 +1,9 @@
 """Lower bounds on mechanisms whose exact ε is known: how many are too high in 100 repetitions, and how near they come.
 
 Every repetition plays the real loop anew, with fresh noise. A bound is too high when it is above the mechanism's own ε,
-computed by an independent formula or accountant; with confidence 95 % that may happen in 5 of 100, and more than 12
-would be rarer than 1e-3. The white-box audit (one step, whole runs) must reach half of ε in its form for Gaussian noise.
-Exits with an error when a promise does not hold.
+computed by an independent formula or accountant; with confidence 95 % that may happen in 5 of 100, and more than 13
+would be rarer than 1e-3. The white-box audit (plays with and without a canary) must reach half of ε in its form for
+Gaussian noise. Exits with an error when a promise does not hold.
 """
 
 from __future__ import annotations

@@ -61,8 +61,10 @@ def two_errors(absent: Array, present: Array, *, delta: float, failure: float) -
     first = out[::2], there[::2]
     rest = out[1::2], there[1::2]
     thresholds = np.quantile(np.concatenate(first), np.linspace(0, 1, _CANDIDATES + 2)[1:-1])
-    a = _limits(np.array([np.sum(first[0] >= one) for one in thresholds]), len(first[0]), failure / 2)
-    b = _limits(np.array([np.sum(first[1] < one) for one in thresholds]), len(first[1]), failure / 2)
+    alarms = np.array([np.sum(first[0] >= one) for one in thresholds])
+    missed = np.array([np.sum(first[1] < one) for one in thresholds])
+    # Cautious limits: else the luckiest of many thresholds is taken, which is seldom the best.
+    a, b = (_limits(*one, failure / _CANDIDATES) for one in ((alarms, len(first[0])), (missed, len(first[1]))))
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.maximum(np.log((1 - b - delta) / a), np.log((1 - a - delta) / b))
         apart = -ndtri(a) - ndtri(b)
