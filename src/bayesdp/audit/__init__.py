@@ -4,6 +4,8 @@ scores of plays with and without a canary → errors of a test on plays it has n
 """
 
 from bayesdp.audit.audit import audit
+from bayesdp.audit.membership import membership
+from bayesdp.audit.replay import replay
 from bayesdp.report.audit import Audit, CanaryBounds, LowerBound
 
-__all__ = ["Audit", "CanaryBounds", "LowerBound", "audit"]
+__all__ = ["Audit", "CanaryBounds", "LowerBound", "audit", "membership", "replay"]

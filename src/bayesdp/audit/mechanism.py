@@ -197,7 +197,7 @@ def scores(setup: Setup, runs: int, seed: int | None = None) -> Array:
 
 def _begin(params: Watched) -> jax.Array:
     del params
-    return jnp.int32(0)
+    return jnp.zeros((), jnp.int32)
 
 
 def _along(params: Watched, record: Record) -> jax.Array:
