@@ -64,7 +64,7 @@ def membership(
 ) -> CanaryBounds:
     """Bounds on the ε of the records that stand in `rows` of `data`, each by itself, from `runs` small runs.
 
-    `plan` clips at one norm and sums. Every run computes all records' gradients in every step: for some hundred of them.
+    `plan` clips at one norm and sums. Every run computes all gradients in every step: for some hundred records.
     Sensitive: it is computed from private records, and publishing the runs would cost as much as all of them.
 
     Bad input: a plan that cannot be audited, clip norms by layer, or rows that are not in the data get `InputError`.

@@ -83,6 +83,7 @@ def sensitive(report: Report) -> bool:
         report.confusion,
         report.posterior and report.posterior.non_private,
         report.audit and report.audit.canaries,
+        report.shift,
     )
     history = report.history is not None and (report.history.bdp or report.history.per_instance)
     return any(one.sensitive for one in report.guarantees) or any(measured) or bool(history)

@@ -19,6 +19,7 @@ from bayesdp.report.html import (
     orientation,
     posterior,
     quality,
+    shift,
     statement,
     watched,
 )
@@ -108,6 +109,7 @@ def _sections(report: Report, cited: Cited, public: bool) -> Html:
         and section("training", "How the privacy loss grew", figures.history(report, report.history, cited)),
         report.records and section("records", "Record by record", figures.records(report, report.records, cited)),
         report.groups and section("groups", "Group by group", groups.section(report.groups, cited)),
+        report.shift and section("shift", "Whom the Bayesian promise is for", shift.section(report.shift, cited)),
         report.norms and section("norms", "What a record costs: gradient norms", figures.norms(report.norms, cited)),
         report.posterior
         and section("posterior", "What was learned", posterior.section(report, report.posterior, cited)),
