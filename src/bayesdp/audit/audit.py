@@ -41,7 +41,9 @@ NOTES = (
     "The mechanism was attacked, not the released model: the sampler, clipping, noise and loop of training were run "
     "with the plan's numbers on canaries, records whose gradients are worst for the promise. No private record was "
     "used.",
-    "Form “f-dp” takes the noise to be Gaussian, of any size; form “counting” takes nothing for granted.",
+    "The form for Gaussian noise (f-dp) takes the noise to be Gaussian, of any size; the one for any noise (counting) "
+    "takes nothing for granted. Of one step, counting speaks of that step alone, with the record surely in its batch; "
+    "f-dp speaks of all steps, if the noise of all is as far off.",
 )
 
 

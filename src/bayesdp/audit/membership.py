@@ -148,7 +148,8 @@ def _scorer(plan: SGD, audited: AuditedPlan, loss: Loss, data: Data, places: Arr
 def _upper(audited: AuditedPlan, norms: Array) -> Array:
     """The largest per-instance ε of each record over the runs, never above the plan's own; `norms` (runs, steps, m)."""
     runs, steps, count = norms.shape
-    kinds = orders.planned(*(np.array([run[place] for run in audited.history]) for place in range(3)), audited.delta)
+    noise, rates, counts = (np.array([run[place] for run in audited.history]) for place in range(3))
+    kinds = orders.planned(noise, rates, counts, audited.delta)
     book = InstanceAccountant(
         records=runs * count, orders=kinds[0], weights=kinds[1], total_steps=steps, cap=1.0, adjacency="add-remove"
     )

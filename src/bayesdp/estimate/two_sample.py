@@ -45,7 +45,7 @@ def _joined(one: Any, other: Any, most: int, seed: int) -> tuple[Array, int]:
 
 
 def _permuted(values: Array, kernel: Array | None, first: int, seed: int) -> float:
-    """The p-value of the squared distance of the sides, wᵀ K w, w = 1/n on one side and −1/m on the other; K = v vᵀ for means."""
+    """The p-value of wᵀ K w, w = 1/n on one side and −1/m on the other: their squared distance; K = v vᵀ for means."""
     rng, size = np.random.default_rng(seed), len(values)
     weights = np.where(np.arange(size) < first, 1 / first, -1 / (size - first))
     drawn = np.stack([weights, *(rng.permutation(weights) for _ in range(PERMUTATIONS))])
