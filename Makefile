@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-fast lint bench plans adversarial preparation crash errata figures clean
+.PHONY: demo test test-fast lint bench plans adversarial preparation crash audit errata figures clean
 # Elsewhere a test has one device, see tests/conftest.py.
 ON_TWO_DEVICES := tests/mechanism/test_devices.py tests/mechanism/test_step.py tests/integration/test_whole_step.py
 .DEFAULT_GOAL := help
@@ -43,6 +43,9 @@ preparation: $(VENV)/.test  ## what it costs in accuracy to pay for ranges and l
 crash: $(VENV)/.plain  ## kill runs at 200 random moments, flip 2,000 bits of their files, and look (nothing may be short, trusted or lost)
 	$(BIN)/python benchmarks/crashes.py
 	$(BIN)/python benchmarks/bit_flips.py
+
+audit: $(VENV)/.plain  ## lower bounds on ε where it is known, 100 times each (none may be too high more often than it says)
+	$(BIN)/python benchmarks/audit.py
 
 errata: $(VENV)/.plain  ## write docs/errata.md anew from the code that computes it
 	$(BIN)/python -m bayesdp.experiments.errata.page docs/errata.md

@@ -173,7 +173,7 @@ def test_parts_may_be_given_as_dicts():
         ('{"format": "other"}', "format"),
         ('{"format": "bayesdp/report", "version": 99}', "version"),
         ('{"format": "bayesdp/report", "version": 3}', "version"),
-        ('{"format": "bayesdp/report", "version": 5}', "Report"),
+        ('{"format": "bayesdp/report", "version": 6}', "Report"),
     ],
 )
 def test_a_foreign_file_is_refused(text, message, tmp_path):

@@ -77,15 +77,15 @@ def _law(dense: Any) -> LossLaw:
     return LossLaw(losses, np.asarray(dense._probs), float(dense._infinity_mass))
 
 
-def grid_width(history: History, adjacency: str, variance: float, reach: float) -> float:
-    """Width of the loss grid: 1e-4, or a tenth, hundredth … where many steps of little loss would drown.
+def grid_width(history: History, adjacency: str, variance: float, reach: float, usual: float = _USUAL) -> float:
+    """Width of the loss grid: `usual`, or a tenth, hundredth … where many steps of little loss would drown.
 
     n roundings to a grid of width h add up to n h² to the variance of the loss (about Σ D_2: `variance`), so
     h shrinks until that is a hundredth. It grows again where a loss as large as one step's tail or as
     `reach`, a bound on ε, would need too many points. Pessimistic at any width; infinite where only
     that would be left.
     """
-    width = _USUAL
+    width = usual
     while variance > 0 and _roundings(history) * width**2 > _SHARE * variance:
         width /= 10
     width = max(width, max(_tail(run, adjacency) for run in history) / _POINTS, reach / _POINTS)

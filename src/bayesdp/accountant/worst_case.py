@@ -17,7 +17,7 @@ import numpy as np
 from bayesdp import convert, errors
 from bayesdp.accountant import pld, rdp
 from bayesdp.accountant import state as states
-from bayesdp.attacker import AttackerBounds, bounds
+from bayesdp.attacker import AttackerBounds, LossLaw, bounds
 from bayesdp.compose.advanced import gaussian_run
 from bayesdp.compose.ex_post import DP_SHARE
 from bayesdp.errors import Array
@@ -151,12 +151,23 @@ class WorstCaseAccountant(states.Saved):
         if not history:
             return bounds((), 0.0, 0.0)
         advantage = self.delta(0.0)
-        reach = rdp.minimum(history, self.adjacency, partial(_epsilons, delta=_REACH, strength="weak"), None)
-        if math.isinf(reach):
+        width = self._loss_width(history)
+        if math.isinf(width):
             return bounds((), advantage, 0.0)
-        width = self._width(history, reach)
         advantage = min(advantage, pld.delta(history, self.adjacency, 0.0, width))
         return bounds(pld.laws(history, self.adjacency, width), advantage, pld.rounding(history))
+
+    def loss_laws(self, usual: float = 1e-4) -> tuple[tuple[LossLaw, ...], float]:
+        """The law of the privacy loss in both directions (one where they are the same), never below the run's own, and
+        how much probability rounding may have misplaced in each; no laws without steps or where nothing can be said.
+
+        `usual` is the width of the grid where no finer one is needed: a coarser one is faster, and a little looser.
+        """
+        history = self._active()
+        width = self._loss_width(history, usual) if history else math.inf
+        if math.isinf(width):
+            return (), 0.0
+        return pld.laws(history, self.adjacency, width), pld.rounding(history)
 
     def guarantee(self, delta: float) -> Guarantee:
         """The promise at δ, with its fine print. Strong for "moments" (tail conversion), else weak.
@@ -211,9 +222,14 @@ class WorstCaseAccountant(states.Saved):
         """1 − e^{−D} ≥ TV²: a δ above the total variation needs no ε. D at order 1.1 is above KL."""
         return -math.expm1(-float(rdp.cost(history, self.adjacency, np.array([1.1]))[0]) / 0.1)
 
-    def _width(self, history: rdp.History, reach: float) -> float:
+    def _loss_width(self, history: rdp.History, usual: float = 1e-4) -> float:
+        """The width of the grid for the whole law of the loss; infinite where it would be too coarse."""
+        reach = rdp.minimum(history, self.adjacency, partial(_epsilons, delta=_REACH, strength="weak"), None)
+        return math.inf if math.isinf(reach) else self._width(history, reach, usual)
+
+    def _width(self, history: rdp.History, reach: float, usual: float = 1e-4) -> float:
         variance = float(rdp.cost(history, self.adjacency, np.array([2.0]))[0])
-        return pld.grid_width(history, self.adjacency, variance, reach)
+        return pld.grid_width(history, self.adjacency, variance, reach, usual)
 
     def _advanced(self, history: rdp.History, delta: float) -> float:
         noises, rates, counts = zip(*history, strict=True)

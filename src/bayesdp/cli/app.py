@@ -11,6 +11,7 @@ from typing import Annotated, NoReturn, cast
 import typer
 
 from bayesdp.cli.commands.account import account
+from bayesdp.cli.commands.audit import audit
 from bayesdp.cli.commands.calibrate import calibrate
 from bayesdp.cli.commands.check import check
 from bayesdp.cli.commands.demo import demo
@@ -42,7 +43,7 @@ _PANELS: dict[str, list[Callable[..., None]]] = {
     "Private training": [check, plan, train, fit, resume, report, predict],
     "Differential privacy of a plan": [epsilon, delta, calibrate, sgld_step],
     "Releases": [publish, verify],
-    "Privacy of a run that happened": [account, ledger],
+    "Privacy of a run that happened": [account, ledger, audit],
     "One record": [instance, study, unlearn],
     "Look around": [demo, reproduce],
 }

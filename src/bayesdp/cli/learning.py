@@ -100,6 +100,8 @@ def _tell(prepared: PreparedJob[Any, Any], finished: Finished[Any], folder: RunF
         terminal.curve(curve)
     if report.groups is not None:
         terminal.groups(report.groups, report.delta)
+    if report.shift is not None and report.shift.warns:
+        terminal.shifted()
     whom = ""
     if prepared.job.watch and not (folder.posterior.exists() or folder.samples.exists()):
         whom = spoken("watched records", prepared.data.unit)

@@ -208,6 +208,13 @@ def paid(values: PaidMetrics, *, seeded: bool) -> None:
         out.print(_item(metric(name, value)))
 
 
+def shifted() -> None:
+    """That outsiders and members differ (sensitive)."""
+    from bayesdp.report.shift import WARNING
+
+    _console().print(f"\nWarning (sensitive): {WARNING}")
+
+
 def shares(values: Curve) -> list[float]:
     """Those of `SHARES` at which the curve says something; else the most that it speaks for."""
     said = [share for share in SHARES if values.at(share) < float("inf")]

@@ -6,6 +6,7 @@ Learners fill a `Report`; everything else follows from it. What a run cost each 
 of its own (`records_page.write_page`).
 """
 
+from bayesdp.report.audit import Audit, CanaryBounds, LowerBound
 from bayesdp.report.derived import document
 from bayesdp.report.files import read, write
 from bayesdp.report.group_losses import GroupLosses
@@ -23,10 +24,13 @@ from bayesdp.report.schema import (
 )
 
 __all__ = [
+    "Audit",
+    "CanaryBounds",
     "CoverageCurve",
     "EpsilonHistory",
     "GroupLosses",
     "Intervals",
+    "LowerBound",
     "NormQuantiles",
     "Progress",
     "RecordLosses",

@@ -22,7 +22,7 @@ from bayesdp.report.schema import CoverageCurve, EpsilonHistory, Intervals, Reco
 from bayesdp.version import __version__
 
 FORMAT = "bayesdp/report"
-VERSION = 5
+VERSION = 6
 
 SHARES = (0.1, 0.25, 0.5, 0.75, 0.8, 0.9, 0.95, 0.99, 0.995, 0.999)
 """Shares of people at which the curve is tabulated, as far as the witnesses support them."""
@@ -62,6 +62,7 @@ def derived(report: Report) -> dict[str, Any]:
         "confusion": None
         if report.confusion is None
         else {"recall": report.confusion.recall, "precision": report.confusion.precision},
+        "audit": None if report.audit is None else report.audit.derived(),
         "orientation": {
             "prior": orientation.PRIOR,
             "meaning": orientation.meaning(worst_case),
@@ -81,6 +82,8 @@ def sensitive(report: Report) -> bool:
         report.watched,
         report.confusion,
         report.posterior and report.posterior.non_private,
+        report.audit and report.audit.canaries,
+        report.shift,
     )
     history = report.history is not None and (report.history.bdp or report.history.per_instance)
     return any(one.sensitive for one in report.guarantees) or any(measured) or bool(history)

@@ -17,10 +17,12 @@ import numpy as np
 from bayesdp import errors
 from bayesdp.guarantee import Guarantee
 from bayesdp.report import part
+from bayesdp.report.audit import Audit
 from bayesdp.report.group_losses import GroupLosses
 from bayesdp.report.paid import PaidMetrics
 from bayesdp.report.part import Gapped, Numbers, Part
 from bayesdp.report.quality import Confusion
+from bayesdp.report.shift import Shift
 from bayesdp.report.watched import WatchedRecords
 
 Level = float | tuple[float, float]
@@ -227,6 +229,8 @@ class Report(Part):
     - `confusion`: which classes were taken for which; `paid`: counts over test records that may be published (H25).
     - `released`: in words, what an attacker sees: "the trained model", "the posterior", "the samples".
     - `posterior`: what was learned of each parameter, by a learner that gives a posterior.
+    - `audit`: lower bounds on ε by attacks, made after the run (L9).
+    - `shift`: whether witnesses outside of the data and inside look alike.
     - `seeded`: the private noise came from a given seed: the page then says "reproducible, not private".
     - `assumptions` of the run as a whole, beside each guarantee's own; `preprocessing`: what was taken from the
       data and declared public, or what it cost; `notes`: anything else. Sentences.
@@ -252,6 +256,8 @@ class Report(Part):
     paid: PaidMetrics | None = None
     released: str = "the trained model"
     posterior: Intervals | None = None
+    audit: Audit | None = None
+    shift: Shift | None = None
     seeded: bool = False
     assumptions: tuple[str, ...] = ()
     preprocessing: tuple[str, ...] = ()
@@ -280,6 +286,8 @@ class Report(Part):
             paid=part.optional(PaidMetrics, "paid", self.paid),
             released=part.text("released", self.released, empty=False),
             posterior=part.optional(Intervals, "posterior", self.posterior),
+            audit=part.optional(Audit, "audit", self.audit),
+            shift=part.optional(Shift, "shift", self.shift),
             seeded=errors.one_of("seeded", self.seeded, (True, False)),
         )
         for name in ("assumptions", "preprocessing", "notes"):

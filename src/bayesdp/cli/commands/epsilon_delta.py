@@ -46,7 +46,7 @@ def epsilon(
               --steps 1000 --delta 1e-5
       bayesdp epsilon --phase 2,0.01,500 --phase 1,0.01,100 --delta 1e-5 --json
     """
-    accountant = _counted(plan)
+    accountant = counted(plan)
     terminal.guarantees([accountant.guarantee(delta)], json=json)
 
 
@@ -66,14 +66,15 @@ def delta(
       bayesdp delta --noise-multiplier 1.1 --sampling-rate 0.01 \
               --steps 1000 --epsilon 2
     """
-    accountant = _counted(plan)
+    accountant = counted(plan)
     found = accountant.delta(epsilon)
     # The fine print of the plan does not depend on δ; the pair (ε, δ) is the one just computed.
     fine_print = accountant.guarantee(0.5)
     terminal.guarantees([dataclasses.replace(fine_print, epsilon=epsilon, delta=found, delta_split={})], json=json)
 
 
-def _counted(plan: PlanOptions) -> WorstCaseAccountant:
+def counted(plan: PlanOptions) -> WorstCaseAccountant:
+    """An accountant that has counted the steps of the options."""
     from bayesdp.accountant import WorstCaseAccountant
 
     noise_multiplier, steps = plan.noise_multiplier, plan.steps

@@ -70,6 +70,8 @@ def _tell(found: Report, page: Path) -> None:
     if found.paid is not None:
         terminal.paid(found.paid, seeded=found.seeded)
     terminal.guarantees(found.guarantees)
+    if found.shift is not None and found.shift.warns:
+        terminal.shifted()
     if found.groups is not None:
         terminal.groups(found.groups, found.delta)
     terminal.line(f"\nThe page: {page}")

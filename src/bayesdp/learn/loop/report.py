@@ -14,6 +14,7 @@ from bayesdp.accountant import Curve, Groups, InstanceAccountant
 from bayesdp.accountant.fine_print import named_beforehand
 from bayesdp.accountant.run_tallies import Tallies
 from bayesdp.errors import Array
+from bayesdp.estimate.two_sample import kernel_test, mean_test
 from bayesdp.guarantee import Guarantee
 from bayesdp.learn.loop.saved_plan import RunPlan
 from bayesdp.learn.loop.snapshot import LEVELS, Snapshot
@@ -32,6 +33,7 @@ from bayesdp.report.paid import PaidMetrics
 from bayesdp.report.people import in_words
 from bayesdp.report.quality import Confusion
 from bayesdp.report.schema import Level
+from bayesdp.report.shift import FEWEST, Shift
 from bayesdp.report.watched import WatchedRecords
 
 SEEDED = "The noise came from a given seed: the run is reproducible, not private."
@@ -139,8 +141,19 @@ def report_of(
         notes=tuple(notes),
         released=released,
         posterior=posterior,
+        shift=_shift(run, losses),
     )
     return in_words(report)
+
+
+def _shift(run: ReportedRun, losses: Array) -> Shift | None:
+    """Whether outsiders and members look alike; None where there are too few of either."""
+    outsiders, members, _ = run.tallies.counts
+    known = losses[: outsiders + members]
+    if min(outsiders, members) < FEWEST or not np.isfinite(known).all():
+        return None
+    sides = known[:outsiders], known[outsiders:]
+    return Shift(mean=mean_test(*sides), kernel=kernel_test(*sides), outsiders=outsiders, members=members)
 
 
 def today() -> str:

@@ -44,6 +44,10 @@ class Cited:
         """An ε, rounded up; infinite is "no guarantee"."""
         return self._mark(key, "up", rounding.number(self.number(key), "up"))
 
+    def least(self, key: str) -> Html:
+        """An ε that is at least this, rounded down."""
+        return self._mark(key, "down", rounding.number(self.number(key), "down"))
+
     def most(self, key: str) -> Html:
         """A probability in percent that is at most this, rounded up."""
         return self._mark(key, "up", rounding.percent(self.number(key), "up"))

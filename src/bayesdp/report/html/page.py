@@ -12,12 +12,14 @@ from bayesdp.everybody import beside
 from bayesdp.report.derived import document
 from bayesdp.report.html import (
     attacker,
+    audit,
     figures,
     fine_print,
     groups,
     orientation,
     posterior,
     quality,
+    shift,
     statement,
     watched,
 )
@@ -100,12 +102,14 @@ def _sections(report: Report, cited: Cited, public: bool) -> Html:
         report.watched and section("watched", "The watched records", watched.section(report.watched, cited)),
         section("orientation", "What such numbers mean, and what others use", orientation.section(cited)),
         _trade_off(report, cited),
+        report.audit and section("audit", "What an attack found", audit.section(report, report.audit, cited)),
         report.curve
         and section("shares", "How many people are how exposed", figures.coverage(report, report.curve, cited)),
         report.history
         and section("training", "How the privacy loss grew", figures.history(report, report.history, cited)),
         report.records and section("records", "Record by record", figures.records(report, report.records, cited)),
         report.groups and section("groups", "Group by group", groups.section(report.groups, cited)),
+        report.shift and section("shift", "Whom the Bayesian promise is for", shift.section(report.shift, cited)),
         report.norms and section("norms", "What a record costs: gradient norms", figures.norms(report.norms, cited)),
         report.posterior
         and section("posterior", "What was learned", posterior.section(report, report.posterior, cited)),
