@@ -55,6 +55,19 @@ def members(records: int) -> int:
     return min(2000, records)
 
 
+def holdout_of_features(records: int) -> int:
+    """`holdout_of_training` where a linear model on features of images is to be gentle on typical people: a fifteenth
+    where that is more. Witnesses cost such a model little, and a curve that 4,000 on each side speak for is closer to
+    what they measured: on MNIST 0.11 of the DP ε for 80 % of people instead of 0.17.
+    """
+    return max(holdout_of_training(records), min(10_000, records // 15))
+
+
+def members_of_features(records: int) -> int:
+    """The same for members."""
+    return min(records, max(members(records), holdout_of_features(records)))
+
+
 def sampling_rate(records: int) -> float:
     """16/√N: batches of 16 √N records."""
     return min(1.0, 16 / math.sqrt(records))

@@ -51,20 +51,24 @@ LEAST_CLIP = 0.1
 
 
 class _Shares(NamedTuple):
-    """What a goal wants: s of features whose length is by design, a before κ gives way, of these and of columns, and
-    the largest κ.
+    """What a goal wants: s of features whose length is by design, and twice a before κ gives way and the largest κ, of
+    these and of columns.
+
+    "balanced" of these was chosen on 5,000 validation records of MNIST at ε = 1.2, with 55,000 to train on: 97.60 % and
+    1.24, 1.21 and 1.37 times the costs of "typical" (97.46 %) at 50, 80 and 90 % of people; "accuracy" has 97.76 %.
     """
 
     noise: float
     designed: float
+    designed_clip: float
     columns: float
-    clip: float
+    columns_clip: float
 
 
 _OF_GOAL = {
-    "accuracy": _Shares(1.0, 40.0, 10.0, 0.25),
-    "balanced": _Shares(1.0, 8.9, 3.0, 0.85),
-    "typical": _Shares(1.4, 9.6, 2.0, 1.1),
+    "accuracy": _Shares(1.0, 40.0, 0.25, 10.0, 0.25),
+    "balanced": _Shares(1.4, 16.0, 0.6, 3.0, 0.85),
+    "typical": _Shares(1.4, 9.6, 1.1, 2.0, 1.1),
 }
 
 _LARGEST_RATE = {"designed": 500.0, "classes": 10.0, "number": 3.0}
@@ -161,8 +165,8 @@ def sizes(
     designed = shape.norm is not None
     both = (wanted.noise if designed else NOISE_OF_COLUMNS) / walk if walk else math.inf  # κ a
     if clip_norm is None:
-        before = wanted.designed if designed else wanted.columns
-        clip_norm = _two_digits(length * min(wanted.clip, max(LEAST_CLIP, both / before)))
+        before, most = wanted[1:3] if designed else wanted[3:5]
+        clip_norm = _two_digits(length * min(most, max(LEAST_CLIP, both / before)))
     kappa = clip_norm / length
     rate = min(shape.largest_rate, both / kappa)
     return Sizes(clip_norm, _two_digits(rate / length**2), rate * kappa * walk)
