@@ -89,9 +89,9 @@ def learn(folder: Path, epsilon: float, runs: int) -> None:
     forms = [(x, x_test, None), ((x - mean) / scale, (x_test - mean) / scale, float(np.sqrt(x.shape[1])))]
     for ours, theirs, norm in forms:
         scores = [
-            LogisticRegression(epsilon=epsilon, data_norm=norm, random_state=run, max_iter=300).fit(ours, y).score(
-                theirs, y_test
-            )
+            LogisticRegression(epsilon=epsilon, data_norm=norm, random_state=run, max_iter=300)
+            .fit(ours, y)
+            .score(theirs, y_test)
             for run in range(runs)
         ]
         print(float(np.mean(scores)), flush=True)

@@ -105,7 +105,7 @@ def test_more_are_held_out_where_there_are_many():
 
 def test_features_have_more_witnesses_unless_accuracy_is_all_that_counts():
     source = DataSource.given("digits", features="scattering")
-    for goal, held, members in (("typical", 4000, 4000), ("balanced", 4000, 4000), ("accuracy", 3000, 2000)):
+    for goal, held, members in (("typical", 5000, 5000), ("balanced", 5000, 5000), ("accuracy", 3000, 2000)):
         job = SGDJob(data=source, model="logistic", epsilon=1.0, goal=goal)
         assert job.usual_holdout(60_000) == held
         assert job._usual_members(60_000 - held) == pytest.approx(members, rel=0.1)
