@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-fast lint bench plans adversarial preparation crash audit errata figures clean
+.PHONY: demo test test-fast lint bench plans adversarial preparation front-door crash audit errata figures clean
 # Elsewhere a test has one device, see tests/conftest.py.
 ON_TWO_DEVICES := tests/mechanism/test_devices.py tests/mechanism/test_step.py tests/integration/test_whole_step.py
 .DEFAULT_GOAL := help
@@ -39,6 +39,9 @@ adversarial: $(VENV)/.plain  ## search for records that move a clipped sum by mo
 
 preparation: $(VENV)/.test  ## what it costs in accuracy to pay for ranges and levels, by number of records and ε
 	$(BIN)/python benchmarks/preparation.py results/preparation.csv
+
+front-door: $(VENV)/.test  ## what `train` gives on a dozen tables with no option but ε: now, before, and beside diffprivlib
+	$(BIN)/python benchmarks/front_door.py results/front-door.csv 10
 
 crash: $(VENV)/.plain  ## kill runs at 200 random moments, flip 2,000 bits of their files, and look (nothing may be short, trusted or lost)
 	$(BIN)/python benchmarks/crashes.py

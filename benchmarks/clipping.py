@@ -23,6 +23,7 @@ PEERS = {
     "torch-peers": ["torch==2.13.0", "opacus==1.6.0"],
     "jax-peers": ["jax==0.10.2", "jax-privacy==2.0.0"],
     "blackjax-peer": ["jax==0.10.2", "blackjax==1.7.1"],
+    "table-peers": ["diffprivlib==0.6.6", "scikit-learn==1.6.1", "statsmodels==0.15.0"],
 }
 ROUNDS = int(os.environ.get("BAYESDP_BENCH_ROUNDS", "6"))
 

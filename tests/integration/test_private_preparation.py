@@ -10,7 +10,7 @@ import pytest
 from dp_accounting.pld import PLDAccountant
 
 from bayesdp import InputError
-from bayesdp.data.payment import SHARE, SHARE_OF_FEW, largest_shift, payment_of
+from bayesdp.data.payment import MOST_SHARE, NOISE_OF_RECORDS, SHARE, payment_of
 from bayesdp.divergence.hockey_stick import gaussian_epsilon
 from bayesdp.jobs import data_source
 from bayesdp.jobs.data_source import DataSource
@@ -75,11 +75,26 @@ def test_the_share_is_what_the_release_alone_would_cost(ready):
     assert gaussian_epsilon(DELTA, shift) <= SHARE * EPSILON
     more = payment_of(epsilon=EPSILON, delta=DELTA, share=0.5, adjacency="add-remove", held_out=0, records=5000)
     assert more.noise_multiplier < 0.25 * paid.noise_multiplier
-    few = payment_of(epsilon=EPSILON, delta=DELTA, share=None, adjacency="add-remove", held_out=0, records=999)
-    assert gaussian_epsilon(DELTA, 1 / few.noise_multiplier) == pytest.approx(SHARE_OF_FEW * EPSILON, rel=1e-9)
     # Exchanging a record moves counts by √2 of adding one, and the accountant's unit by 2.
     other = payment_of(epsilon=EPSILON, delta=DELTA, share=None, adjacency="replace-one", held_out=0, records=5000)
     assert other.noise_std(8) == pytest.approx(2**0.5 * paid.noise_multiplier * 8**0.5, rel=1e-9)
+
+
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace-one"])
+def test_few_records_or_many_columns_pay_more_for_counts_that_stand_out(adjacency):
+    def payment(records, share=None):
+        return payment_of(epsilon=EPSILON, delta=DELTA, share=share, adjacency=adjacency, held_out=0, records=records)
+
+    unit = 1 if adjacency == "add-remove" else 2
+    for records, histograms in ((100_000, 20), (1500, 20), (300, 60), (20, 4000)):
+        paid = payment(records).for_histograms(histograms)
+        share = gaussian_epsilon(DELTA, unit / paid.noise_multiplier) / EPSILON
+        assert SHARE * (1 - 1e-9) <= share <= MOST_SHARE
+        if share < MOST_SHARE * (1 - 1e-6):
+            assert paid.noise_std(histograms) <= NOISE_OF_RECORDS * records * (1 + 1e-9)
+        assert paid.for_histograms(2 * histograms) == paid  # it is settled
+    assert share == pytest.approx(MOST_SHARE, rel=1e-6)
+    assert payment(300, share=0.2).for_histograms(60) == payment(300, share=0.2)
 
 
 def test_both_together_keep_epsilon_by_dp_accounting(ready):
@@ -135,9 +150,3 @@ def test_shares_must_be_shares_of_a_private_preparation(table):
     with pytest.raises(InputError, match="to come with scale='private'"):
         a_job(table, scale="none", scale_share=0.2)
     assert dataclasses.replace(a_job(table), epsilon=None, noise_multiplier=1.0).payment(100, 0.2).noise_multiplier > 0
-
-
-def test_the_largest_shift_is_just_within():
-    for epsilon in (0.01, 0.3, 5.0):
-        mu = largest_shift(epsilon, 1e-6)
-        assert gaussian_epsilon(1e-6, mu) <= epsilon < gaussian_epsilon(1e-6, mu * (1 + 1e-9))

@@ -103,6 +103,22 @@ def test_more_are_held_out_where_there_are_many():
     ]
 
 
+def test_features_have_more_witnesses_unless_accuracy_is_all_that_counts():
+    source = DataSource.given("digits", features="scattering")
+    for goal, held, members in (("typical", 5000, 5000), ("balanced", 5000, 5000), ("accuracy", 3000, 2000)):
+        job = SGDJob(data=source, model="logistic", epsilon=1.0, goal=goal)
+        assert job.usual_holdout(60_000) == held
+        assert job._usual_members(60_000 - held) == pytest.approx(members, rel=0.1)
+    assert SGDJob(data=source, model="mlp", epsilon=1.0).usual_holdout(60_000) == 3000
+
+
+def test_few_records_all_have_a_part_in_the_histograms_that_are_paid_for():
+    """Nobody is held out of them, so nobody may be left out of the counts either: a quarter once was."""
+    job = SGDJob(data=DataSource.given("own.csv", target="y"), epsilon=1.0)
+    assert job.payment(300, 0.0).held_out == 0
+    assert job.payment(2000, 0.0).held_out == pytest.approx(defaults.holdout(2000) / 2000)
+
+
 def test_models_suit_the_kind_of_records():
     assert defaults.model((30,)) == "logistic"
     assert defaults.model((8, 8, 1)) == "mlp"

@@ -146,7 +146,7 @@ class Job(ABC):
         if self.paid is not None:
             return paid_again(self.paid)
         pool = training if self.num_records is None else max(1, round(self.num_records * (1 - test_share)))
-        holdout = min(pool - 1, defaults.holdout(pool) if self.holdout is None else self.holdout)
+        holdout = min(pool - 1, self.usual_holdout(pool) if self.holdout is None else self.holdout)
         return payment_of(
             epsilon=self.epsilon,
             delta=self.checked_delta(pool - holdout),
@@ -155,6 +155,10 @@ class Job(ABC):
             held_out=holdout / pool,
             records=pool - holdout,
         )
+
+    def usual_holdout(self, pool: int) -> int:
+        """How many of so many records are held out where nothing was said: paying and training must agree on it."""
+        return defaults.holdout(pool)
 
     @abstractmethod
     def settled(self, data: Dataset) -> Self:

@@ -149,7 +149,7 @@ class SGDJob(Job):
 
         Bad input: more records asked for than there are, a δ that is not below 1/N, an ε that no noise reaches.
         """
-        holdout, records = self.held_out(data, defaults.holdout_of_training(self.pool(data)))
+        holdout, records = self.held_out(data, self.usual_holdout(self.pool(data)))
         model = self.model or defaults.model(data.x.shape[1:], self.data.features)
         shape, goal = default_plan.shape_of(data, records), default_plan.goal_for(str(self.goal), data)
         optimizer, left_open = default_plan.steps_of(model, self.optimizer, self.clip_norm, goal, shape)
@@ -161,7 +161,7 @@ class SGDJob(Job):
             goal=goal,
             holdout=holdout,
             expected_records=self.expected(records),
-            members=defaults.members(records) if self.members is None else self.members,
+            members=self._usual_members(records) if self.members is None else self.members,
             sampling_rate=rate,
             batch_size=None,
             steps=self.length(rate, left_open.steps),
@@ -202,6 +202,19 @@ class SGDJob(Job):
             clip_norm=sizes.clip_norm if self.clip_norm is None else self.clip_norm,
             learning_rate=self.learning_rate or sizes.learning_rate,
         )
+
+    def usual_holdout(self, pool: int) -> int:
+        """See `Job.usual_holdout`."""
+        return defaults.holdout_of_features(pool) if self._for_typical_people else defaults.holdout_of_training(pool)
+
+    def _usual_members(self, records: int) -> int:
+        return defaults.members_of_features(records) if self._for_typical_people else defaults.members(records)
+
+    @property
+    def _for_typical_people(self) -> bool:
+        """Whether witnesses are cheap, and what they say is what the goal is about."""
+        linear = self.model in (None, sgd_goal.LINEAR)  # which is what features get where nothing was said
+        return self.data.features is not None and linear and self.goal != "accuracy"
 
     @property
     def training_epsilon(self) -> float | None:

@@ -3,7 +3,16 @@
 import numpy as np
 import pytest
 
-from bayesdp.data.preparation.ranges import BINS, OCTAVES, bin_counts, octave_counts, range_of, reach
+from bayesdp.data.preparation.ranges import (
+    BINS,
+    OCTAVES,
+    Reach,
+    bin_counts,
+    bins_for,
+    octave_counts,
+    range_of,
+    reach,
+)
 from bayesdp.data.preparation.secret_normals import secret_normals
 
 RNG = np.random.default_rng(0)
@@ -23,7 +32,8 @@ def found(values, std, draw=1):
     known = reach(octaves + std * noise, std)
     if known is None:
         return None
-    return range_of(bin_counts(values, known.most) + std * secret_normals(draw, "second", BINS), known, std)
+    bins = bins_for(known, std)
+    return range_of(bin_counts(values, known.most, bins) + std * secret_normals(draw, "second", bins), known, std)
 
 
 @pytest.mark.parametrize("name", COLUMNS)
@@ -45,10 +55,30 @@ def test_without_noise_the_bins_are_the_values_own():
     octaves = octave_counts(values)
     assert octaves.sum() == 4  # neither zero nor what is next to it
     assert {int(OCTAVES[place]): int(octaves[place]) for place in np.flatnonzero(octaves)} == {1: 2, 2: 2}
-    bins = bin_counts(values, 2.0)
+    bins = bin_counts(values, 2.0, 256)
     assert bins.sum() == 5  # 3 lies beyond
     assert bins[-1] == 1  # 2 itself in the last bin
-    assert bins[BINS // 2] == 2
+    assert bins[128] == 2
+
+
+def test_there_are_as_many_bins_as_can_stand_out_of_the_noise():
+    counts = [bins_for(Reach(1.0, mass), 10.0) for mass in (-5.0, 30.0, 130.0, 1e3, 1e9)]
+    assert counts == [8, 8, 16, 128, 256]
+    assert bins_for(Reach(1.0, 5.0), 0.0) == BINS[1]
+
+
+@pytest.mark.parametrize("name", [name for name in COLUMNS if name != "years"])  # those are 0.01 of their size
+def test_few_records_find_middle_and_scale_under_noise_of_a_sixteenth_of_them(name):
+    """Of 256 bins none would stand out: put together in sixteens they have four times the noise."""
+    values = COLUMNS[name][:160]
+    middles, scales = [], []
+    for draw in range(20):
+        known = found(values, 10.0, draw)
+        assert known is not None
+        middles.append(abs(known.mean - values.mean()) / values.std())
+        scales.append(known.scale / values.std())
+    assert np.median(middles) < 0.6
+    assert 0.4 < np.median(scales) < 2.0
 
 
 def test_noise_alone_is_hardly_ever_taken_for_values():

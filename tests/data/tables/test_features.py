@@ -70,6 +70,14 @@ def test_a_row_that_is_there_twice_hides_no_identifier(tmp_path):
     assert told(path, "")[0][0] == "1 row is the same as another in every cell"
 
 
+def test_what_most_rows_share_is_no_identifier(tmp_path):
+    """Ages from 1 to 20 and one more column that follows: 20 different rows of 400, no two of them of one age."""
+    path = tmp_path / "a.csv"
+    rows = [f"{1 + row % 20};{('no', 'yes')[row % 2]}" for row in range(400)]
+    path.write_text("\n".join(["age;y", *rows]) + "\n")
+    assert not any("identifier" in found for found, *_ in told(path, "age"))
+
+
 def test_whole_numbers_that_differ_are_named_and_learned_from(tmp_path):
     path = write(tmp_path / "a.csv", wage=[1000 + 7 * row for row in range(ROWS)])
     assert told(path, "wage") == [("another whole number in every row", False, ["--drop wage"])]

@@ -153,6 +153,7 @@ class _Private:
                 "none",
                 f"Declare {named('bounds')} and {named('levels')}, or use {Argument('scale', 'public-statistics')}.",
             )
+        payment = payment.for_histograms(self.histograms)
         self.paid = Paid.by(payment, self.histograms, levels=bool(self.texts) or self.classes)
         # Witnesses that are held out have no part in what is trained on, and so none in this (H5).
         places = self.train if self.how.owner is None else self.how.owner[self.train]
@@ -190,7 +191,7 @@ class _Private:
         known = ranges.reach(octaves + std * secret_normals(draw, f"octaves {name!r}", len(octaves)), std)
         if known is None:
             return None
-        bins = ranges.bin_counts(values, known.most)
+        bins = ranges.bin_counts(values, known.most, ranges.bins_for(known, std))
         return ranges.range_of(bins + std * secret_normals(draw, f"bins {name!r}", len(bins)), known, std)
 
     def _selected(self, name: str, texts: Sequence[str], std: float) -> tuple[str, ...]:

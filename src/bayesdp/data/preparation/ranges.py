@@ -1,10 +1,12 @@
 """The range of a column of numbers from noisy counts, without any bound given beforehand (H22).
 
     first    how many values have 2^(k−1) <= |value| < 2^k, for k = −67 … 60        →  the largest k that matters, b
-    second   how many values lie in each of 256 equal bins of [−2^b, 2^b]            →  the range where most of them are
+    second   how many values lie in each of B equal bins of [−2^b, 2^b]              →  the range where most of them are
 
-Both grids are public: powers of two, and what the first count released. Noise is Gaussian and the same on every bin.
-Whatever is made of noisy counts is free: here the bins where they stand out of the noise.
+Both grids are public: powers of two, and what the first count released. B is as many as can stand out of the noise: a
+power of two from 8 to 256, by the noise and the noisy number of values. Noise is Gaussian and the same on every bin, so
+that bins put together later would have more of it than one bin had. Whatever is made of noisy counts is free: here the
+bins where they stand out of the noise.
 """
 
 from __future__ import annotations
@@ -19,7 +21,11 @@ from bayesdp.errors import Array
 OCTAVES = np.arange(-67, 61)
 """k of the first histogram; what is smaller counts nowhere, and larger numbers are refused (`table.LARGEST`)."""
 
-BINS = 256
+BINS = (8, 256)
+"""The fewest and the most of the second histogram."""
+
+_VALUES_PER_BIN = 0.75
+"""How many standard deviations of the noise the values would have in a bin if they filled all: they fill a part."""
 
 HISTOGRAMS = 2
 """Of each column of numbers."""
@@ -72,10 +78,20 @@ def reach(noisy: Array, std: float) -> Reach | None:
     return None if run is None else Reach(float(2.0 ** OCTAVES[_trimmed(noisy, std, run)[1] - 1]), run.mass)
 
 
-def bin_counts(values: Array, most: float) -> Array:
+def bins_for(known: Reach, std: float) -> int:
+    """B: how many bins the values found by the first histogram are counted in, under that noise."""
+    fewest, most = BINS
+    if known.mass <= fewest * _VALUES_PER_BIN * std:
+        return fewest
+    if known.mass >= most * _VALUES_PER_BIN * std:
+        return most
+    return int(2 ** math.floor(math.log2(known.mass / (_VALUES_PER_BIN * std))))
+
+
+def bin_counts(values: Array, most: float, bins: int) -> Array:
     """The second histogram: each value counts in one bin or, beyond ±`most`, in none."""
-    places = np.floor((values[np.abs(values) <= most] / most + 1) * (BINS / 2)).astype(np.int64)
-    return np.bincount(np.minimum(places, BINS - 1), minlength=BINS).astype(np.float64)
+    places = np.floor((values[np.abs(values) <= most] / most + 1) * (bins / 2)).astype(np.int64)
+    return np.bincount(np.minimum(places, bins - 1), minlength=bins).astype(np.float64)
 
 
 def range_of(noisy: Array, known: Reach, std: float) -> Found:
@@ -89,7 +105,7 @@ def range_of(noisy: Array, known: Reach, std: float) -> Found:
     width = max(1, min(run.width, (last - first) // _GROUPS))
     starts = np.arange(first, last, width)
     counts = np.maximum(np.add.reduceat(noisy[first:last], starts - first), 0.0)
-    left, right = (most * (2 * place / BINS - 1) for place in (starts, np.minimum(starts + width, last)))
+    left, right = (most * (2 * place / len(noisy) - 1) for place in (starts, np.minimum(starts + width, last)))
     weights = counts if counts.any() else np.ones_like(counts)
     mean = float(np.average((left + right) / 2, weights=weights))
     variance = np.average(((left + right) / 2 - mean) ** 2 + (right - left) ** 2 / 12, weights=weights)
@@ -110,7 +126,7 @@ def crowded(noisy: Array, std: float) -> Run | None:
 
     Groups of w bins have w times the values and only √w times the noise: few values are found in coarse groups alone.
     """
-    found = [run for width in _WIDTHS if (run := _run(noisy, std, width)) is not None]
+    found = [run for width in _WIDTHS if 4 * width <= len(noisy) and (run := _run(noisy, std, width)) is not None]
     most = max((run.mass for run in found), default=0.0)
     return next((run for run in found if run.mass >= _NEARLY * most), None)
 

@@ -155,9 +155,9 @@ class Features:
 
     def _is_identifier(self, name: str, cells: Column) -> bool:
         """Whether every row has a value of its own, repeated rows aside: a text, or a whole number that is called an
-        identifier or counts the rows.
+        identifier or counts the rows. Where most rows are repeated nothing tells them apart.
         """
-        if self.different < LEAST_ROWS or name in self.kinds:
+        if self.different < LEAST_ROWS or 2 * self.different < len(cells) or name in self.kinds:
             return False
         if isinstance(cells, np.ndarray):
             if not _whole(cells) or different_cells(cells) < self.different:
