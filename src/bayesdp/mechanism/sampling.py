@@ -30,10 +30,10 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 from jax import lax
-from jax.extend.random import threefry_2x32
 
 from bayesdp.errors import rate as checked_rate
 from bayesdp.errors import refuse, whole
+from bayesdp.mechanism.key import random_words
 
 Carry = TypeVar("Carry")
 
@@ -209,10 +209,7 @@ def gap_table(sampling_rate: float, capacity: int) -> npt.NDArray[np.uint32]:
 def gaps(key: jax.Array, table: npt.NDArray[np.uint32] | jax.Array, shape: int) -> jax.Array:
     """`shape` independent geometric gaps from a `gap_table`; those beyond the last digit count as 2^K."""
     digits = len(table)
-    half = (digits * shape + 1) // 2
-    # Threefry gives two words for each counter; `jax.random.bits` would use one of them.
-    words = threefry_2x32(jax.random.key_data(key), jnp.arange(2 * half, dtype=jnp.uint32))
-    words = words[: digits * shape].reshape(digits, shape)
+    words = random_words(key, digits * shape).reshape(digits, shape)
     # Column by column: a sum over the table's short last axis would not be vectorised.
     passed = [(words < table[:, m, None]).astype(jnp.int32) for m in range(2**DIGIT)]
     reached = sum(passed[1:], start=passed[0])
