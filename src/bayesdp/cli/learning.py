@@ -179,8 +179,11 @@ def _afterwards(folder: RunFolder, *, private: bool, watched: str) -> None:
         terminal.uncut(f"  bayesdp publish {out} --out BUNDLE  (the model, a page and a card that may be published)")
 
 
-def assigned(chosen: RecordOptions, common: CommonOptions, **more: Any) -> dict[str, Any]:
-    """The fields of a job that both groups of options fill; `more` of the records' own."""
+def assigned(chosen: RecordOptions, common: CommonOptions, *, clipped: bool, **more: Any) -> dict[str, Any]:
+    """The fields of a job that both groups of options fill; `more` of the records' own.
+
+    Noise is on a lattice unless something else was asked for, or nothing is `clipped`.
+    """
     from bayesdp.data.preparation.declared import typed
     from bayesdp.jobs.data_source import DataSource
 
@@ -192,6 +195,7 @@ def assigned(chosen: RecordOptions, common: CommonOptions, **more: Any) -> dict[
     source = DataSource.given(given.pop("data"), **lists, download=not given.pop("no_download"), **given)
     return {
         **vars(common),
+        "noise_kind": common.noise_kind or ("lattice" if clipped else "float"),
         "data": source,
         "watch": whom(common.watch, named=source.person is not None),
         "seed": seed_of(common.seed),

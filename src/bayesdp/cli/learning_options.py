@@ -241,6 +241,16 @@ class CommonOptions:
             number,
         ),
     ] = None
+    noise_kind: Annotated[
+        str | None,
+        option(
+            PLAN,
+            "--noise",
+            "KIND",
+            "lattice: whole numbers, whose released bits tell nothing more; or float, a little faster, which guarantees "
+            "then say. If left out: lattice, or float where nothing is clipped.",
+        ),
+    ] = None
     sampling_rate: Annotated[
         float | None,
         option(PLAN, "--sampling-rate", "Q", "Chance that a record enters a step (Poisson), e.g. 0.05.", number),

@@ -273,6 +273,8 @@ class PosteriorJob(Job):
             delta=delta,
             prelude=self.prelude[0],
             prelude_delta=self.prelude[1],
+            noise_kind=self.noise_kind,
+            noise_delta=self.noise_delta,
             engine=self.engine,
             adjacency=self.adjacency,
             coverage=self.coverage,

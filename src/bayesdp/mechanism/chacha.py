@@ -25,35 +25,32 @@ WORDS = 8
 BLOCK = 16
 """Words of a block."""
 
-SPLIT, FOLD, BITS, NOISE = 1, 2, 3, 4
-"""What a block is for: keys, keys by a number, random bits, noise."""
+SPLIT, FOLD, BITS, NOISE, NUMBERED = 1, 2, 3, 4, 5
+"""What a block is for: keys, keys by a number, random bits, noise, several keys by a number."""
 
 _CONSTANTS = np.array([0x61707865, 0x3320646E, 0x79622D32, 0x6B206574], np.uint32)
-_ROWS = ((0, 4, 8, 12), (1, 5, 9, 13), (2, 6, 10, 14), (3, 7, 11, 15))
-_TURN = (0, 1, 2, 3, 5, 6, 7, 4, 10, 11, 8, 9, 15, 12, 13, 14)
-"""Where the diagonals stand as columns."""
-_BACK = tuple(int(i) for i in np.argsort(_TURN))
 _AT_ONCE = 2048
 """Blocks at a time: their states stay in the processor's cache."""
 
-Words = list[jax.Array]
+State = tuple[jax.Array, jax.Array, jax.Array, jax.Array]
+"""The four rows of the state, each (4, n)."""
 
 
 def blocks(key: jax.Array, counters: jax.Array, nonce: tuple[Any, Any, Any]) -> jax.Array:
     """The blocks of these counters (n,) as columns, (16, n); `key` (8,), both of uint32."""
-    fixed = [*_CONSTANTS, *(key[i] for i in range(WORDS)), None, *nonce]
-    first = [
-        counters if word is None else jnp.broadcast_to(jnp.asarray(word, jnp.uint32), counters.shape) for word in fixed
-    ]
+    last_row = jnp.stack([jnp.uint32(0), *(jnp.asarray(word).astype(jnp.uint32) for word in nonce)])
+    column = jnp.concatenate([_CONSTANTS, key, last_row])
+    first = jnp.broadcast_to(column[:, None], (BLOCK, counters.shape[0])).at[12].set(counters)
 
-    def two_rounds(_: jax.Array, state: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
-        turned = [_columns(list(state))[i] for i in _TURN]
-        # The barrier: XLA would work out the first round anew for each word of the second.
-        turned = _columns(list(lax.optimization_barrier(tuple(turned))))
-        return tuple(turned[i] for i in _BACK)
+    def one_round(i: jax.Array, state: State) -> State:
+        # Rounds of columns and of diagonals take turns: the rows are turned so that either are columns.
+        a, b, c, d = _quarter(state)
+        there = 1 + 2 * (i % 2)
+        return a, _turn(b, there), jnp.concatenate([c[2:], c[:2]]), _turn(d, 4 - there)
 
-    last = lax.fori_loop(0, 10, two_rounds, tuple(first))
-    return jnp.stack([a + b for a, b in zip(last, first, strict=True)])
+    rows = first.reshape(4, 4, -1)
+    last = lax.fori_loop(0, 20, one_round, (rows[0], rows[1], rows[2], rows[3]))
+    return jnp.concatenate(last) + first
 
 
 def stream(
@@ -80,26 +77,30 @@ def bits(key: jax.Array, count: int) -> jax.Array:
     return stream(key, -(-count // BLOCK), BITS).reshape(-1)[:count]
 
 
-def _columns(s: Words) -> Words:
-    for row in _ROWS:
-        for i, word in zip(row, _quarter(*(s[i] for i in row)), strict=True):
-            s[i] = word
-    return s
-
-
-def _quarter(a: jax.Array, b: jax.Array, c: jax.Array, d: jax.Array) -> Words:
+def _quarter(state: State) -> State:
+    a, b, c, d = state
     a = a + b
-    d = _turned(d ^ a, 16)
+    d = _rotated(d ^ a, 16)
     c = c + d
-    b = _turned(b ^ c, 12)
+    b = _rotated(b ^ c, 12)
     a = a + b
-    d = _turned(d ^ a, 8)
+    d = _rotated(d ^ a, 8)
     c = c + d
-    return [a, _turned(b ^ c, 7), c, d]
+    return a, _rotated(b ^ c, 7), c, d
 
 
-def _turned(word: jax.Array, places: int) -> jax.Array:
+def _rotated(word: jax.Array, places: int) -> jax.Array:
     return (word << places) | (word >> (32 - places))
+
+
+def _turn(row: jax.Array, places: jax.Array) -> jax.Array:
+    """Four words moved on by so many places, which XLA compiles faster than a branch."""
+    return lax.dynamic_slice_in_dim(jnp.concatenate([row, row]), places, 4)
+
+
+def numbered(key: jax.Array, number: jax.Array | int, count: int) -> jax.Array:
+    """`count` keys (count, 8) of a number, in one go."""
+    return blocks(key, jnp.arange(count, dtype=jnp.uint32), (NUMBERED, number, 0))[:WORDS].T
 
 
 def _keys(key: jax.Array, numbers: jax.Array, purpose: int) -> jax.Array:

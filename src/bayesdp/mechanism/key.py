@@ -58,10 +58,34 @@ def key_of(words: npt.NDArray[np.uint32], kind: NoiseKind) -> jax.Array:
     return key
 
 
+def keys_of_number(key: jax.Array, number: jax.Array | int, count: int) -> jax.Array:
+    """`count` keys of a number: of all numbers and places different ones."""
+    if is_chacha(key):
+        words = chacha.numbered(jax.random.key_data(key), number, count)
+        keys: jax.Array = jax.random.wrap_key_data(words, impl=chacha.IMPLEMENTATION)
+        return keys
+    return jax.random.split(jax.random.fold_in(key, number), count)
+
+
+def words_and_key(key: jax.Array, count: int) -> tuple[jax.Array, jax.Array]:
+    """`count` random words, and a key to go on with; `key` is then used up."""
+    if is_chacha(key):  # all from one stream, for which XLA compiles one program and not two
+        found = chacha.bits(jax.random.key_data(key), chacha.WORDS + count)
+        after: jax.Array = jax.random.wrap_key_data(found[: chacha.WORDS], impl=chacha.IMPLEMENTATION)
+        return found[chacha.WORDS :], after
+    after, now = jax.random.split(key)
+    return random_words(now, count), after
+
+
+def is_chacha(key: jax.Array) -> bool:
+    """Whether a key is one of ChaCha20."""
+    return jax.random.key_data(key).shape == (chacha.WORDS,)
+
+
 def random_words(key: jax.Array, count: int) -> jax.Array:
     """`count` random 32-bit words, by the key's own generator, each of its words used once."""
     data = jax.random.key_data(key)
-    if data.shape == (chacha.WORDS,):
+    if is_chacha(key):
         return chacha.bits(data, count)
     # Threefry gives two words for each counter; `jax.random.bits` would use one of them.
     return threefry_2x32(data, jnp.arange(count + count % 2, dtype=jnp.uint32))[:count]

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from bayesdp.mechanism import lattice
-from bayesdp.mechanism.key import random_words
+from bayesdp.mechanism.key import keys_of_number, random_words
 from bayesdp.mechanism.rounded_gaussian import rounded_gaussians
 
 Params = Any
@@ -28,7 +28,7 @@ class StepKeys(NamedTuple):
 
 def step_keys(key: jax.Array, step: jax.Array | int) -> StepKeys:
     """The keys of step number `step`, by folding the number into the run's key: resuming needs no other state."""
-    return StepKeys(*jax.random.split(jax.random.fold_in(key, step), 4))
+    return StepKeys(*keys_of_number(key, step, 4))
 
 
 def add_noise(

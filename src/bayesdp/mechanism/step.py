@@ -27,7 +27,7 @@ from bayesdp.mechanism.blocks import fold_blocks
 from bayesdp.mechanism.clipping import ClipRule, Norms, clip_rule
 from bayesdp.mechanism.clipping import whole as norm
 from bayesdp.mechanism.devices import AXIS, DEALT, SAME, Records, add_up, record_mesh
-from bayesdp.mechanism.key import NOISE_KINDS, NoiseKind
+from bayesdp.mechanism.key import NOISE_KINDS, NoiseKind, is_chacha
 from bayesdp.mechanism.noise import StepKeys, add_noise, add_whole_noise, normals, step_keys
 from bayesdp.mechanism.per_example import Gradients
 from bayesdp.mechanism.rounded_gaussian import rounded_gaussians
@@ -66,6 +66,9 @@ class Limits(NamedTuple):
 
 AHEAD = 2**22
 """Bytes of records that may be fetched ahead."""
+
+MOST_AT_ONCE = 256
+"""Records in a microbatch unless more are asked for."""
 
 IN_TURN = 2**12
 """Bytes of records in a step from which on several runs take turns on a CPU (measured on a logistic regression)."""
@@ -150,7 +153,7 @@ class PrivateStep:
             records: Records,
         ) -> tuple[Params, jax.Array, jax.Array]:
             device = lax.axis_index(AXIS) if self.mesh.size > 1 else 0
-            own_key = jax.random.fold_in(keys[0], device)
+            own_key = self._own_key(keys[0], device)
             per_unit = lattice.per_length(std) if self.noise == "lattice" else None
             total, size = self._batch(own_key, params, rule, subset, records, phase, step, ahead, per_unit)
             size = self._add_up(size)
@@ -230,7 +233,7 @@ class PrivateStep:
         def one(step: jax.Array, phase: jax.Array) -> tuple[StepKeys, First, jax.Array | None]:
             keys = step_keys(key, step)
             first = poisson_first(
-                jax.random.fold_in(keys.sampling, 0),
+                self._own_key(keys.sampling, 0),
                 sampling_rate=self.sampling_rate,
                 count=records.counts[0],
                 capacity=records.capacity,
@@ -242,6 +245,10 @@ class PrivateStep:
 
         keys, first, drawn = jax.vmap(one)(steps, phases)
         return Ahead(keys, first, _fetch(jax.tree.map(lambda leaf: leaf[0], records.data), first.indices), drawn)
+
+    def _own_key(self, key: jax.Array, device: jax.Array | int) -> jax.Array:
+        """The key of a device's batches; ChaCha20, whose keys take a while to compile, has one alone take it all."""
+        return key if self.mesh.size == 1 and is_chacha(key) else jax.random.fold_in(key, device)
 
     def _add_up(self, tree: Any) -> Any:
         """The sum over the devices. One alone has it: XLA would still run a collective, in every step."""
@@ -326,8 +333,7 @@ class PrivateStep:
         if self.microbatch is not None:
             return self.microbatch
         expected = share * capacity
-        most = 256 if jax.default_backend() == "cpu" else 64
-        return min(most, 16 * math.ceil((expected + 2 * math.sqrt(expected) + 1) / 16))
+        return min(MOST_AT_ONCE if jax.default_backend() == "cpu" else 64, 16 * math.ceil((expected + 2 * math.sqrt(expected) + 1) / 16))
 
 
 def _fetch(data: Any, indices: jax.Array) -> Any:

@@ -1,0 +1,42 @@
+"""What a promise says of how its noise was drawn, and what that takes of δ (H26).
+
+    lattice   δ + (draws × distance of a draw from its law): exact sums and rounded Gaussians
+    float     a label: the proofs are about real numbers, float32 can tell more
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from bayesdp.guarantee import Guarantee
+from bayesdp.learn.prelude import widened
+from bayesdp.mechanism.key import NoiseKind
+from bayesdp.mechanism.rounded_gaussian import DISTANCE
+
+FLOAT = "Sums and noise are float32 numbers, whose last bits can tell more than the proof allows for (H26)."
+SAMPLES = "Samples are drawn with float32 normals, whose last bits can tell more than the proof allows for (H26)."
+LATTICE = (
+    "Sums and noise are whole numbers on a lattice, the noise a Gaussian rounded to it, by ChaCha20; {delta:.2g} of δ "
+    "is kept for its distance from that law (H26)."
+)
+
+SHARE = 1e-4
+"""Of δ, for the distance of all draws from their law: enough for 4e9 of them at δ = 1e-5."""
+
+
+def noise_delta(kept: float, draws: int) -> float:
+    """What all draws take of δ: as much as was kept for them, or more where that is not enough."""
+    return max(kept, draws * DISTANCE)
+
+
+def with_noise(promise: Guarantee, kind: NoiseKind, delta: float) -> Guarantee:
+    """The promise with how its noise was drawn; on a lattice `delta` is added to its δ."""
+    if kind == "float":
+        return dataclasses.replace(promise, assumptions=(*promise.assumptions, FLOAT))
+    return dataclasses.replace(
+        promise,
+        delta=min(1.0, promise.delta + delta),
+        delta_split={**promise.delta_split, "noise": delta},
+        assumptions=(*promise.assumptions, LATTICE.format(delta=delta)),
+        attacker=None if promise.attacker is None else widened(promise.attacker, delta),
+    )
