@@ -1,7 +1,7 @@
 """What a promise says of how its noise was drawn, and what that takes of δ (H26).
 
-    lattice   δ + (draws × distance of a draw from its law): exact sums and rounded Gaussians
-    float     a label: the proofs are about real numbers, float32 can tell more
+lattice   δ + (draws × distance of a draw from its law): exact sums and rounded Gaussians
+float     a label: the proofs are about real numbers, float32 can tell more
 """
 
 from __future__ import annotations

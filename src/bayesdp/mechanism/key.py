@@ -1,7 +1,7 @@
 """Where private randomness comes from: the operating system, or a seed, which makes a run reproducible, not private.
 
-    "lattice"   a ChaCha20 key of 256 bits, for noise that leaks nothing (H26)
-    "float"     a Threefry key of 64 bits, for the fast float noise of research
+"lattice"   a ChaCha20 key of 256 bits, for noise that leaks nothing (H26)
+"float"     a Threefry key of 64 bits, for the fast float noise of research
 """
 
 from __future__ import annotations

@@ -333,7 +333,10 @@ class PrivateStep:
         if self.microbatch is not None:
             return self.microbatch
         expected = share * capacity
-        return min(MOST_AT_ONCE if jax.default_backend() == "cpu" else 64, 16 * math.ceil((expected + 2 * math.sqrt(expected) + 1) / 16))
+        return min(
+            MOST_AT_ONCE if jax.default_backend() == "cpu" else 64,
+            16 * math.ceil((expected + 2 * math.sqrt(expected) + 1) / 16),
+        )
 
 
 def _fetch(data: Any, indices: jax.Array) -> Any:
