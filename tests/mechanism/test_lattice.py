@@ -18,12 +18,12 @@ from bayesdp.mechanism import (
     PrivateStep,
     Sequential,
     fresh_key,
+    lattice,
     random_subset,
     record_mesh,
     seeded_key,
     spread,
 )
-from bayesdp.mechanism import lattice
 from bayesdp.mechanism.rounded_gaussian import SCALE
 
 RECORDS = 12

@@ -9,7 +9,7 @@ from bayesdp import InputError
 from bayesdp.mechanism import fresh_key, seeded_key
 from bayesdp.mechanism import rounded_gaussian as rounded
 
-ALL = 2**79
+ALL = 2**119
 
 
 @pytest.fixture(scope="module")
@@ -18,22 +18,22 @@ def chances():
 
 
 def bits_of(numbers):
-    parts = ([n >> 48 for n in numbers], [(n >> 32) & 0xFFFF for n in numbers], [n & 0xFFFFFFFF for n in numbers])
+    parts = zip(*map(rounded.parts_of, numbers), strict=True)
     return rounded.Bits(*(jnp.asarray(np.array(part, np.uint32)) for part in parts))
 
 
 def test_the_chances_are_those_of_a_rounded_gaussian(chances):
     with mp.workdps(50):
-        for m in [*range(0, 40), *range(40, 13_949, 97), 13_948]:
+        for m in [*range(40), *range(40, 15_598, 97), 15_598]:
             exact = ALL * mp.erf((m + mp.mpf(1) / 2) / (rounded.SMALL * mp.sqrt(2)))
             assert abs(chances["rounded"][m] - exact) <= 1
 
 
 def test_the_chances_are_those_of_a_discrete_gaussian(chances):
     with mp.workdps(50):
-        weights = [mp.exp(-mp.mpf(j * j) / (2 * rounded.SMALL**2)) for j in range(18_000)]
+        weights = [mp.exp(-mp.mpf(j * j) / (2 * rounded.SMALL**2)) for j in range(23_000)]
         total = 2 * mp.fsum(weights) - 1
-        for m in (0, 1, 777, 5000, 13_948):
+        for m in (0, 1, 777, 5000, 15_598):
             exact = ALL * (2 * mp.fsum(weights[: m + 1]) - 1) / total
             assert abs(chances["discrete"][m] - exact) <= 1
 
@@ -50,10 +50,10 @@ def test_every_row_of_a_table_is_reached_exactly_at_its_chance(law, chances):
 
 def test_the_distance_adds_up_all_that_differs(chances):
     with mp.workdps(60):
-        rows, asking = len(chances["rounded"]), mp.mpf(2) ** -47
-        # Two of ten draws of a block whose 47 bits are those of a row, so that both ask for the shared word.
-        shared = 45 * (rows * asking) ** 2 / 5
-        rounding = 2 * rows * mp.mpf(2) ** -80
+        rows, asking = len(chances["rounded"]), mp.mpf(2) ** -55
+        # Two of the eight lookups of a block whose 55 bits are those of a row, so that both ask for the shared words.
+        shared = 28 * (rows * asking) ** 2 / 4
+        rounding = 2 * rows * mp.mpf(2) ** -120
         tails = 2 * mp.erfc((rows - mp.mpf(1) / 2) / (rounded.SMALL * mp.sqrt(2)))
         # X + kY against round(sN), relatively, by Poisson's summation formula.
         width = rounded.SMALL * rounded.STEP / mp.sqrt(1 + rounded.STEP**2) / rounded.STEP

@@ -247,8 +247,8 @@ class CommonOptions:
             PLAN,
             "--noise",
             "KIND",
-            "lattice: whole numbers, whose released bits tell nothing more; or float, a little faster, which guarantees "
-            "then say. If left out: lattice, or float where nothing is clipped.",
+            "lattice: whole numbers, whose last bits tell nothing; or float, a little faster, which guarantees then "
+            "say. If left out: lattice, or float where nothing is clipped.",
         ),
     ] = None
     sampling_rate: Annotated[

@@ -1,12 +1,13 @@
 """What a promise says of how its noise was drawn, and what that takes of δ (H26).
 
-lattice   δ + (draws × distance of a draw from its law): exact sums and rounded Gaussians
-float     a label: the proofs are about real numbers, float32 can tell more
+    lattice   δ + (1 + e^ε) × draws × distance of a draw from its law: exact sums and rounded Gaussians
+    float     a label: the proofs are about real numbers, float32 can tell more
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
 
 from bayesdp.guarantee import Guarantee
 from bayesdp.learn.prelude import widened
@@ -21,20 +22,26 @@ LATTICE = (
 )
 
 SHARE = 1e-4
-"""Of δ, for the distance of all draws from their law: enough for 4e9 of them at δ = 1e-5."""
+"""Of δ, for the distance of all draws from their law: at δ = 1e-5 and ε = 10, enough for 1e10 draws."""
 
 
-def noise_delta(kept: float, draws: int) -> float:
-    """What all draws take of δ: as much as was kept for them, or more where that is not enough."""
-    return max(kept, draws * DISTANCE)
+def noise_delta(kept: float, draws: int, epsilon: float) -> float:
+    """What all draws take of δ at ε: as much as was kept for them, or more where that is not enough.
+
+    With P and Q each at most τ away: P(S) + τ − e^ε (Q(S) − τ) = P(S) − e^ε Q(S) + (1 + e^ε) τ.
+    """
+    return max(kept, min(1.0, (1 + math.exp(min(epsilon, 700.0))) * draws * DISTANCE))
 
 
 def with_noise(promise: Guarantee, kind: NoiseKind, delta: float) -> Guarantee:
-    """The promise with how its noise was drawn; on a lattice `delta` is added to its δ."""
+    """The promise with how its noise was drawn; on a lattice `delta` is added to its δ.
+
+    What is rounded, and drawn almost by its law, keeps the weak form.
+    """
     if kind == "float":
         return dataclasses.replace(promise, assumptions=(*promise.assumptions, FLOAT))
     return dataclasses.replace(
-        promise,
+        promise.postprocessed(),
         delta=min(1.0, promise.delta + delta),
         delta_split={**promise.delta_split, "noise": delta},
         assumptions=(*promise.assumptions, LATTICE.format(delta=delta)),

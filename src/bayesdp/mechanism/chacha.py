@@ -69,7 +69,8 @@ def stream(
     def some(start: jax.Array) -> jax.Array:
         return make(blocks(key, start + jnp.arange(at_once, dtype=jnp.uint32), (purpose, part, 0)))
 
-    return lax.map(some, at_once * jnp.arange(-(-count // max(at_once, 1)), dtype=jnp.uint32))
+    made: jax.Array = lax.map(some, at_once * jnp.arange(-(-count // max(at_once, 1)), dtype=jnp.uint32))
+    return made
 
 
 def bits(key: jax.Array, count: int) -> jax.Array:
@@ -115,7 +116,7 @@ def _split(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
     return _keys(key, jnp.arange(math.prod(shape), dtype=jnp.uint32), SPLIT).reshape(*shape, WORDS)
 
 
-def _fold_in(key: jax.Array, number: jax.Array) -> jax.Array:
+def _fold_in(key: jax.Array, number: jax.Array | int) -> jax.Array:
     return _keys(key, jnp.asarray(number).astype(jnp.uint32)[None], FOLD)[0]
 
 

@@ -88,4 +88,5 @@ def random_words(key: jax.Array, count: int) -> jax.Array:
     if is_chacha(key):
         return chacha.bits(data, count)
     # Threefry gives two words for each counter; `jax.random.bits` would use one of them.
-    return threefry_2x32(data, jnp.arange(count + count % 2, dtype=jnp.uint32))[:count]
+    words: jax.Array = threefry_2x32(data, jnp.arange(count + count % 2, dtype=jnp.uint32))[:count]
+    return words

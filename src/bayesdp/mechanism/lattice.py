@@ -43,7 +43,8 @@ class Whole(NamedTuple):
 
 def per_length(noise_std: jax.Array | float) -> jax.Array:
     """1/g, how many steps of the lattice make up a length of 1, for noise of this standard deviation."""
-    return jnp.float32(SCALE * SLACK) / jnp.asarray(noise_std, jnp.float32)
+    found: jax.Array = jnp.float32(SCALE * SLACK) / jnp.asarray(noise_std, jnp.float32)
+    return found
 
 
 def microbatch_for(noise_multiplier: float) -> int:
@@ -83,7 +84,7 @@ def carried(sums: Whole) -> Whole:
 
 
 def lengths(sums: Tree, unit: jax.Array) -> Params:
-    """g times whole numbers, as floats: a function of the numbers alone, so that nothing else can show."""
+    """Whole numbers times `unit`, as floats: a function of the numbers alone, so that nothing else can show."""
 
     def one(number: Whole) -> jax.Array:
         high, low = carried(number)
@@ -121,7 +122,7 @@ def total(rows: jax.Array) -> jax.Array:
 
 
 class Factors(NamedTuple):
-    """Whole numbers as floats, (records, inputs) and (records, outputs): a_x and g_x on lattices whose product is ours."""
+    """Whole numbers as floats, (records, inputs) and (records, outputs): their lattices' product is ours."""
 
     inputs: jax.Array
     outputs: jax.Array

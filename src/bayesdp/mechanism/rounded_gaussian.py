@@ -3,10 +3,10 @@
     Z = X + k Y,    X = round(s₁ N),    Pr[Y = j] ∝ e^{−j²/2s₂²},    s² = s₁² + k² s₂²
 
 With s₁ > 2k the sum is round(s N) to 2^-122 (Poisson's summation formula, H26), so that s is a million though X and Y
-are looked up in tables of 13,950 rows. Five draws take one block of ChaCha20: for X and for Y a sign and 47 bits each,
-compared with the 79-bit chances of the row that a float32 quantile points at, and with the row's last 32 bits one word
-for all ten. That word decides only where the 47 bits are those of a row (chance 2^-33): that two of ten ask for it is
-the largest part of `DISTANCE`. No draw is rejected and no loop depends on a value.
+are looked up in tables of 15,600 rows. Four draws take one block of ChaCha20: for X and for Y a sign and 55 bits each,
+compared with the 119-bit chance of the row that a float32 quantile points at, and with the last 64 bits of that chance
+two words for all eight. These decide only where the 55 bits are those of a row (chance 2^-41): that two of eight ask
+for them is the largest part of `DISTANCE`. No draw is rejected and no loop depends on a value.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ SMALL, STEP = 1500, 720
 SCALE = SMALL * math.sqrt(1 + STEP**2)
 """s, the standard deviation before rounding: 1,080,000.7."""
 
-DISTANCE = 2.0**-62
+DISTANCE = 2.0**-78
 """Total variation between one draw and round(s N): a bound (H26)."""
 
-_ROWS = 13950
-"""Rows of a table: |X| is below so many, 9.3 standard deviations."""
-_DRAWS = 5
+_ROWS = 15600
+"""Rows of a table: |X| is below so many, 10.4 standard deviations."""
+_DRAWS = 4
 """Draws from a block."""
-_TOP, _MIDDLE, _LAST = 31, 16, 32
-"""Bits of a chance, from the left: of the first word beside its sign, of half a word, of the shared word."""
+_TOP, _MIDDLE, _LAST = 31, 24, 64
+"""Bits of a chance, from the left: of the first word beside its sign, of three bytes, of the shared words."""
 _BITS = _TOP + _MIDDLE + _LAST
 _DIGITS = 45
 
@@ -50,11 +50,12 @@ Chances = list[int]
 
 
 class Bits(NamedTuple):
-    """A random whole number below 2^79 by its parts, each of shape (…): 31, 16 and 32 bits."""
+    """A random whole number below 2^119 by its parts, each of shape (…): 31, 24, 32 and 32 bits."""
 
     top: jax.Array
     middle: jax.Array
     last: jax.Array
+    very_last: jax.Array
 
 
 def rounded_gaussians(key: jax.Array, count: int, part: jax.Array | int = 0) -> jax.Array:
@@ -71,34 +72,38 @@ def rounded_gaussians(key: jax.Array, count: int, part: jax.Array | int = 0) -> 
 
 
 def _draws(block: jax.Array) -> jax.Array:
-    """The draws of blocks (16, n), (5, n)."""
-    extra, last = block[2 * _DRAWS : 3 * _DRAWS], jnp.broadcast_to(block[-1], block[:_DRAWS].shape)
-    fine = _signed(block[:_DRAWS], extra >> _MIDDLE, last, "rounded")
-    coarse = _signed(block[_DRAWS : 2 * _DRAWS], extra & 0xFFFF, last, "discrete")
+    """The draws of blocks (16, n), (4, n): words 0-3 begin X, 4-7 Y; 8-11 have two bytes for each, 12 and 13 one."""
+    extra, shifts = block[8:12], 8 * np.arange(_DRAWS, dtype=np.uint32)[:, None]
+    more = [(word[None] >> shifts) & 0xFF for word in (block[12], block[13])]
+    shared = [jnp.broadcast_to(word, extra.shape) for word in (block[14], block[15])]
+    fine = _signed(block[:4], ((extra >> 16) << 8) | more[0], shared, "rounded")
+    coarse = _signed(block[4:8], ((extra & 0xFFFF) << 8) | more[1], shared, "discrete")
     return fine + STEP * coarse
 
 
-def _signed(first: jax.Array, middle: jax.Array, last: jax.Array, law: str) -> jax.Array:
-    size = magnitude(Bits(first & 0x7FFFFFFF, middle, last), law)
+def _signed(first: jax.Array, middle: jax.Array, shared: list[jax.Array], law: str) -> jax.Array:
+    size = magnitude(Bits(first & 0x7FFFFFFF, middle, *shared), law)
     return jnp.where(first >> _TOP, -size, size)
 
 
 def magnitude(bits: Bits, law: str) -> jax.Array:
     """How many of a table's chances are at most the number of these bits: |X| or |Y|."""
     row = jnp.minimum(_quantile(bits).astype(jnp.int32), _ROWS - 1)
-    top, middle, last = (jnp.asarray(column)[row] for column in table(law))
-    below = (bits.top < top) | (
-        (bits.top == top) & ((bits.middle < middle) | ((bits.middle == middle) & (bits.last < last)))
-    )
+    below = jnp.zeros(row.shape, bool)
+    for own, column in reversed(list(zip(bits, table(law), strict=True))):
+        chance = jnp.asarray(column)[row]
+        below = (own < chance) | ((own == chance) & below)
     return row + jnp.where(below, 0, 1)
 
 
 def _quantile(bits: Bits) -> jax.Array:
-    """s₁ x with Pr[|N| > x] what is left of 2^79 above the bits, as a share: to a hundredth, also far out."""
-    top, middle, last = ~bits.top & 0x7FFFFFFF, ~bits.middle & 0xFFFF, ~bits.last
-    # Half of the last bit is lost, so that all words can be taken as signed ones, which is faster.
-    small = (_float(last >> 1) + 0.5) * 2.0 ** (1 - _BITS) + _float(middle) * 2.0 ** -(_TOP + _MIDDLE)
-    t = jnp.sqrt(jnp.maximum(-2 * jnp.log(_float(top) * 2.0**-_TOP + small), 0))
+    """s₁ x with Pr[|N| > x] what is left of 2^119 above the bits, as a share: to a hundredth, also far out."""
+    top, middle, last = ~bits.top & 0x7FFFFFFF, ~bits.middle & 0xFFFFFF, ~bits.last
+    # In halves of words, which can be taken as signed ones: that is faster.
+    tiny = _float(last >> 16) + 2.0**-16 * (_float(last & 0xFFFF) + 2.0**-16 * _float(~bits.very_last >> 16))
+    small = 2.0 ** -(_TOP + _MIDDLE) * (_float(middle) + 2.0**-16 * tiny)
+    left = jnp.clip(_float(top) * 2.0**-_TOP + small, 2.0**-99, 1)  # beyond the last row, and not 0
+    t = jnp.sqrt(-2 * jnp.log(left))
     return SMALL * jnp.maximum(_polynomial(_P, t) / _polynomial(_Q, t), 0)
 
 
@@ -114,19 +119,21 @@ def _polynomial(coefficients: tuple[float, ...], t: jax.Array) -> jax.Array:
 
 
 @lru_cache
-def table(law: str) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
+def table(law: str) -> tuple[npt.NDArray[np.uint32], ...]:
     """`chances` by their parts, as `Bits` has them."""
-    found = chances(law)
-    last, middle = [c & (2**_LAST - 1) for c in found], [(c >> _LAST) & (2**_MIDDLE - 1) for c in found]
-    top = [c >> (_LAST + _MIDDLE) for c in found]
-    return np.array(top, np.uint32), np.array(middle, np.uint32), np.array(last, np.uint32)
+    return tuple(np.array(part, np.uint32) for part in zip(*map(parts_of, chances(law)), strict=True))
+
+
+def parts_of(number: int) -> tuple[int, int, int, int]:
+    """A number of at most 119 bits by its parts, as `Bits` has them; 2^119 passes all."""
+    return number >> 88, (number >> 64) & 0xFFFFFF, (number >> 32) & 0xFFFFFFFF, number & 0xFFFFFFFF
 
 
 def chances(law: str) -> Chances:
-    """2^79 Pr[|X| <= m] for m = 0 … 13,949, rounded to the nearest, of the "rounded" or the "discrete" law.
+    """2^119 Pr[|X| <= m] for m = 0 … 15,599, rounded to the nearest, of the "rounded" or the "discrete" law.
 
     A rounded law's chance is that of the discrete one times Taylor's series of the density around the middle of its
-    cell, of which less than 2^-88 is left out. The last row takes all that is further out.
+    cell, of which less than 2^-120 is left out. The last row takes all that is further out.
     """
     with localcontext() as context:
         context.prec = _DIGITS
@@ -134,7 +141,7 @@ def chances(law: str) -> Chances:
         once = (-1 / (2 * square)).exp()
         weight, ratio, twice = Decimal(1), once, once * once
         total, sums = Decimal(0), []
-        for m in range(_ROWS + 2 * SMALL):  # further out there is less than 2^-90
+        for m in range(15 * SMALL):  # further out there is less than 2^-160
             own = weight * (_cell(Decimal(m) ** 2 / square, square) if law == "rounded" else 1)
             total += own if m == 0 else 2 * own
             sums.append(total)
@@ -149,6 +156,7 @@ def _cell(x2: Decimal, square: Decimal) -> Decimal:
         x2**2 - 6 * x2 + 3,
         x2**3 - 15 * x2**2 + 45 * x2 - 15,
         x2**4 - 28 * x2**3 + 210 * x2**2 - 420 * x2 + 105,
+        x2**5 - 45 * x2**4 + 630 * x2**3 - 3150 * x2**2 + 4725 * x2 - 945,
     )
     terms = (he / ((4 * square) ** j * math.factorial(2 * j + 1)) for j, he in enumerate(hermite, 1))
     return 1 + sum(terms, start=Decimal(0))

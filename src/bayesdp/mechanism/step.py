@@ -300,8 +300,7 @@ class PrivateStep:
     ) -> tuple[Params, jax.Array]:
         """This device's Σ clip(g_x) and the size of its batch."""
         data, count = _own(records)
-        zero = self.gradients.zero(params)
-        zero = zero if per_unit is None else lattice.zero(zero)
+        zero = self.gradients.zero(params) if per_unit is None else lattice.zero(self.gradients.zero(params))
 
         def add(state: tuple[Params, jax.Array], examples: Any, mask: jax.Array) -> tuple[Params, jax.Array]:
             total, size = state

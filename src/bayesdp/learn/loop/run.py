@@ -62,21 +62,26 @@ class Run:
 
         Of all planned steps, also where fewer were taken so far: whoever looks may stop (H14).
         """
-        dp, *others = self.tallies.guarantees(self.plan.coverage)
-        found = [self.released or dp, *others]
-        counted = [with_count(one, self.plan.num_records, self.records) for one in found]
+        counted = [with_count(one, self.plan.num_records, self.records) for one in self._found]
         paid = [with_prelude(one, self.plan.prelude, self.plan.prelude_delta) for one in counted]
         if not self.tallies.noiseless:
             paid = [with_noise(one, self.plan.noise_kind, self.noise_delta) for one in paid]
         return [one.speaking_of(self.plan.unit) for one in paid]
 
+    @cached_property
+    def _found(self) -> list[Guarantee]:
+        """What the accountants promise."""
+        dp, *others = self.tallies.guarantees(self.plan.coverage)
+        return [self.released or dp, *others]
+
     @property
     def noise_delta(self) -> float:
-        """What of δ is for how the noise was drawn (H26)."""
-        if self.plan.noise_kind == "float" or self.tallies.noiseless:
+        """What of δ is for how the noise was drawn (H26), at the largest ε that is stated."""
+        plan = self.tallies.plan_dp()
+        if self.plan.noise_kind == "float" or plan is None:
             return 0.0
         draws = self.entries * self.tallies.chains * len(self.tallies.noise)
-        return noise_delta(self.plan.noise_share, draws)
+        return noise_delta(self.plan.noise_share, draws, max(plan.at_share, *(one.epsilon for one in self._found)))
 
     @property
     def delta(self) -> float:
