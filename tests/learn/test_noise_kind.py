@@ -83,7 +83,9 @@ def test_a_strong_promise_becomes_a_weak_one():
     assert with_noise(strong, "float", 0.0).strength == "strong"
 
 
-@pytest.mark.parametrize("fields", [{"clip_norm": None, "noise_multiplier": None, "noise_std": 1.0}, {"update": "mean"}])
+@pytest.mark.parametrize(
+    "fields", [{"clip_norm": None, "noise_multiplier": None, "noise_std": 1.0}, {"update": "mean"}]
+)
 def test_what_is_no_sum_of_clipped_gradients_is_refused(fields):
     chosen = {name: bd.Mean(3) if value == "mean" else value for name, value in fields.items()}
     with pytest.raises(InputError, match="noise_kind"):

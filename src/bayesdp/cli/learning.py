@@ -26,6 +26,9 @@ INTERRUPTED = 130
 LISTS = ("categories", "drop", "keep", "missing", "read")
 """Options of records that may be repeated."""
 
+NOISE = "float"
+"""How noise is drawn unless --noise says otherwise."""
+
 NEIGHBOURS = "Training, with a coupled neighbouring run for every witness"
 
 
@@ -179,11 +182,8 @@ def _afterwards(folder: RunFolder, *, private: bool, watched: str) -> None:
         terminal.uncut(f"  bayesdp publish {out} --out BUNDLE  (the model, a page and a card that may be published)")
 
 
-def assigned(chosen: RecordOptions, common: CommonOptions, *, clipped: bool, **more: Any) -> dict[str, Any]:
-    """The fields of a job that both groups of options fill; `more` of the records' own.
-
-    Noise is on a lattice unless something else was asked for, or nothing is `clipped`.
-    """
+def assigned(chosen: RecordOptions, common: CommonOptions, **more: Any) -> dict[str, Any]:
+    """The fields of a job that both groups of options fill; `more` of the records' own."""
     from bayesdp.data.preparation.declared import typed
     from bayesdp.jobs.data_source import DataSource
 
@@ -195,7 +195,7 @@ def assigned(chosen: RecordOptions, common: CommonOptions, *, clipped: bool, **m
     source = DataSource.given(given.pop("data"), **lists, download=not given.pop("no_download"), **given)
     return {
         **vars(common),
-        "noise_kind": common.noise_kind or ("lattice" if clipped else "float"),
+        "noise_kind": common.noise_kind or NOISE,
         "data": source,
         "watch": whom(common.watch, named=source.person is not None),
         "seed": seed_of(common.seed),

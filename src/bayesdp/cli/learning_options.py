@@ -247,8 +247,8 @@ class CommonOptions:
             PLAN,
             "--noise",
             "KIND",
-            "lattice: whole numbers, whose last bits tell nothing; or float, a little faster, which guarantees then "
-            "say. If left out: lattice, or float where nothing is clipped.",
+            "float, which is taken if left out and which guarantees then say; or lattice: whole numbers, whose last "
+            "bits tell nothing of anybody, for what is to be published.",
         ),
     ] = None
     sampling_rate: Annotated[

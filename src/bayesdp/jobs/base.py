@@ -80,7 +80,7 @@ class Job(ABC):
         draw: decides with each record's place whether it is trained on, tested on or held out, and the initial
             parameters; from the operating system unless there is a seed.
         paid: what preparing the records privately has cost; a settled job has it where that was done (H22).
-        noise_kind: see `Plan`; the command line takes "lattice".
+        noise_kind: see `Plan`.
 
     Bad input gets `InputError` naming the field.
     """

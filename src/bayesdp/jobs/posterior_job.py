@@ -51,6 +51,7 @@ _NOISY = (
     "variant",
     "noise_aware",
     "noise_multiplier",
+    "noise_kind",
     "clip_norm",
     "learning_rate",
     "non_private_too",

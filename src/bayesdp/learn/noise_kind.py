@@ -1,7 +1,7 @@
 """What a promise says of how its noise was drawn, and what that takes of δ (H26).
 
-    lattice   δ + (1 + e^ε) × draws × distance of a draw from its law: exact sums and rounded Gaussians
-    float     a label: the proofs are about real numbers, float32 can tell more
+lattice   δ + (1 + e^ε) × draws × distance of a draw from its law: exact sums and rounded Gaussians
+float     a label: the proofs are about real numbers, float32 can tell more
 """
 
 from __future__ import annotations
@@ -33,13 +33,18 @@ def noise_delta(kept: float, draws: int, epsilon: float) -> float:
     return max(kept, min(1.0, (1 + math.exp(min(epsilon, 700.0))) * draws * DISTANCE))
 
 
+def labelled(promise: Guarantee, words: str) -> Guarantee:
+    """The promise with one more sentence of what it assumes."""
+    return dataclasses.replace(promise, assumptions=(*promise.assumptions, words))
+
+
 def with_noise(promise: Guarantee, kind: NoiseKind, delta: float) -> Guarantee:
     """The promise with how its noise was drawn; on a lattice `delta` is added to its δ.
 
     What is rounded, and drawn almost by its law, keeps the weak form.
     """
     if kind == "float":
-        return dataclasses.replace(promise, assumptions=(*promise.assumptions, FLOAT))
+        return labelled(promise, FLOAT)
     return dataclasses.replace(
         promise.postprocessed(),
         delta=min(1.0, promise.delta + delta),

@@ -63,14 +63,7 @@ def train(
 
     RunFolder(out).check_free()
     job = SGDJob(
-        **assigned(
-            records,
-            common,
-            clipped=clip_norm != "none",
-            features=features,
-            feature_norm=feature_norm,
-            keep_features=keep_features,
-        ),
+        **assigned(records, common, features=features, feature_norm=feature_norm, keep_features=keep_features),
         model=model,
         noise_std=noise_std,
         clip_norm=_clip_norm(clip_norm),
