@@ -8,6 +8,7 @@ from scipy import stats
 
 from bayesdp import InputError
 from bayesdp.mechanism import poisson_fold
+from bayesdp.mechanism.key import random_words
 from bayesdp.mechanism.sampling import drawable, gap_table, gaps
 
 
@@ -44,7 +45,7 @@ def test_the_digits_make_a_geometric_gap(rate):
 
 @pytest.mark.parametrize("rate", [0.5, 0.04])
 def test_drawn_gaps_are_geometric(rate):
-    drawn = np.asarray(jax.jit(lambda key: gaps(key, gap_table(rate, 1000), 50_000))(jax.random.key(1)))
+    drawn = np.asarray(jax.jit(lambda key: gaps(random_words(key, 150_000), gap_table(rate, 1000)))(jax.random.key(1)))
     edges = np.unique(stats.geom(rate, loc=-1).ppf(np.linspace(0.001, 0.99, 20)).astype(int))
     seen = np.histogram(drawn, np.append(edges, 2**30))[0]
     tails = stats.geom(rate, loc=-1).sf(edges - 1)

@@ -26,6 +26,9 @@ INTERRUPTED = 130
 LISTS = ("categories", "drop", "keep", "missing", "read")
 """Options of records that may be repeated."""
 
+NOISE = "float"
+"""How noise is drawn unless --noise says otherwise."""
+
 NEIGHBOURS = "Training, with a coupled neighbouring run for every witness"
 
 
@@ -163,6 +166,7 @@ def assigned(chosen: RecordOptions, common: CommonOptions, **more: Any) -> dict[
     source = DataSource.given(given.pop("data"), **lists, download=not given.pop("no_download"), **given)
     return {
         **vars(common),
+        "noise_kind": common.noise_kind or NOISE,
         "data": source,
         "watch": whom(common.watch, named=source.person is not None),
         "seed": seed_of(common.seed),

@@ -241,6 +241,16 @@ class CommonOptions:
             number,
         ),
     ] = None
+    noise_kind: Annotated[
+        str | None,
+        option(
+            PLAN,
+            "--noise",
+            "KIND",
+            "float, which is taken if left out and which guarantees then say; or lattice: whole numbers, whose last "
+            "bits tell nothing of anybody, for what is to be published.",
+        ),
+    ] = None
     sampling_rate: Annotated[
         float | None,
         option(PLAN, "--sampling-rate", "Q", "Chance that a record enters a step (Poisson), e.g. 0.05.", number),

@@ -25,6 +25,8 @@ from bayesdp.jobs.people import Whom
 from bayesdp.learn.loop.plan import MOST_STEPS, TOO_MANY
 from bayesdp.learn.loop.run_folder import RunFolder
 from bayesdp.learn.loop.witnesses import EVERYONE
+from bayesdp.learn.noise_kind import SHARE
+from bayesdp.mechanism.key import NOISE_KINDS, NoiseKind
 from bayesdp.rounding import down
 from bayesdp.unit import Unit
 
@@ -49,7 +51,7 @@ class Split(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """What any settled job says of its steps; δ is what preparation has left of it."""
+    """What any settled job says of its steps; δ is what preparation and the way noise is drawn have left of it."""
 
     steps: int
     sampling_rate: float
@@ -78,6 +80,7 @@ class Job(ABC):
         draw: decides with each record's place whether it is trained on, tested on or held out, and the initial
             parameters; from the operating system unless there is a seed.
         paid: what preparing the records privately has cost; a settled job has it where that was done (H22).
+        noise_kind: see `Plan`.
 
     Bad input gets `InputError` naming the field.
     """
@@ -105,6 +108,7 @@ class Job(ABC):
     seed: int | None = None
     draw: int | None = None
     paid: Paid | None = None
+    noise_kind: NoiseKind = "float"
 
     def __post_init__(self) -> None:
         for name in ("epochs", "epsilon"):
@@ -117,6 +121,7 @@ class Job(ABC):
             steps = errors.whole("steps", self.steps, least=1, most=MOST_STEPS, hint=TOO_MANY)
             object.__setattr__(self, "steps", steps)
         check_size("noise_multiplier", self.noise_multiplier)
+        errors.one_of("noise_kind", self.noise_kind, NOISE_KINDS)
         for one, other in (("sampling_rate", "batch_size"), ("steps", "epochs")):
             if getattr(self, one) is not None and getattr(self, other) is not None:
                 raise errors.refuse(
@@ -188,7 +193,15 @@ class Job(ABC):
         assert self.steps is not None
         assert self.sampling_rate is not None
         assert self.delta is not None
-        return Chosen(self.steps, self.sampling_rate, self.delta - self.prelude[1])
+        return Chosen(self.steps, self.sampling_rate, self.delta - self.prelude[1] - (self.noise_delta or 0.0))
+
+    @property
+    def noise_delta(self) -> float | None:
+        """What of the δ of a settled job is kept for how its noise is drawn; None where nothing is."""
+        if self.noise_kind == "float":
+            return None
+        assert self.delta is not None
+        return self.delta - (1 - SHARE) * self.delta  # so that the sum is the very δ that was asked for
 
     @property
     def prelude(self) -> tuple[float | None, float]:

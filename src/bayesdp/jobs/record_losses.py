@@ -182,7 +182,7 @@ def _table(run: Run, prepared: PreparedSGD, found: Array, words: list[str]) -> R
         ids=tuple(whom),
         epsilon=tuple(found[0].tolist()),
         exposure=tuple(found[1].tolist()),
-        delta=run.plan.delta + run.plan.prelude_delta,
+        delta=run.delta,
         direction=tuple(np.where(inside, "remove", "add").tolist()),
         label=label,
         correct=correct,

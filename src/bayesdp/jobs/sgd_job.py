@@ -282,6 +282,8 @@ class SGDJob(Job):
             num_records=self.expected_records,
             prelude=self.prelude[0],
             prelude_delta=self.prelude[1],
+            noise_kind=self.noise_kind,
+            noise_delta=self.noise_delta,
             unit=self.unit,
             optimizer=goals.optimizer(
                 self.optimizer or "adam",

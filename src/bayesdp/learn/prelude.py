@@ -31,11 +31,11 @@ def with_prelude(promise: Guarantee, noise_multiplier: float | None, extra: floa
         delta=min(1.0, promise.delta + extra),
         delta_split={**promise.delta_split, "levels": extra} if extra else promise.delta_split,
         assumptions=(*promise.assumptions, words),
-        attacker=None if promise.attacker is None else _widened(promise.attacker, extra),
+        attacker=None if promise.attacker is None else widened(promise.attacker, extra),
     )
 
 
-def _widened(bounds: AttackerBounds, extra: float) -> AttackerBounds:
+def widened(bounds: AttackerBounds, extra: float) -> AttackerBounds:
     """Whatever an attacker does, a chance of `extra` may go his way."""
     return AttackerBounds(
         advantage=min(1.0, bounds.advantage + extra),

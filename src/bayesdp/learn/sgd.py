@@ -56,10 +56,16 @@ class Descent(Objective):
         return Position(optax.apply_updates(point, updates), state)
 
     def clip_sum(
-        self, params: Params, examples: Data, mask: jax.Array, clip_norm: ClipNorm, subset: Params | None = None
+        self,
+        params: Params,
+        examples: Data,
+        mask: jax.Array,
+        clip_norm: ClipNorm,
+        subset: Params | None = None,
+        per_unit: jax.Array | None = None,
     ) -> tuple[Signal, Norms]:
         """Σ_x m_x clip(M ∘ g_x) and the norms."""
-        return self.gradients.clip_sum(params, examples, mask, clip_norm, subset)
+        return self.gradients.clip_sum(params, examples, mask, clip_norm, subset, per_unit)
 
     def norms(
         self, params: Params, examples: Data, mask: jax.Array, clip_norm: ClipNorm, subset: Params | None = None

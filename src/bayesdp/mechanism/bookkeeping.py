@@ -23,12 +23,13 @@ import jax.numpy as jnp
 from jax import lax
 
 from bayesdp.errors import whole
+from bayesdp.mechanism import lattice
 from bayesdp.mechanism.blocks import fold_blocks, full_precision
 from bayesdp.mechanism.clipping import Norms, apply_rule, clip_rule
 from bayesdp.mechanism.layers import Activation, AvgPool, Conv2D, Dense, MaxPool, Sequential, Weights
 from bayesdp.mechanism.lengths import UNIT, balanced, length
 from bayesdp.mechanism.patches import channels_first, convolve, first, last, patches, pool, pull_back
-from bayesdp.mechanism.per_example import Gradients, norms_by_block
+from bayesdp.mechanism.per_example import Gradients, adding, empty, norms_by_block
 from bayesdp.mechanism.subset import restrict
 
 Params = tuple[Weights, ...]
@@ -68,10 +69,20 @@ class BookKeeping(Gradients):
 
     @full_precision
     def clip_sum(
-        self, params: Params, examples: Examples, mask: jax.Array, clip_norm: Any, subset: Params | None = None
+        self,
+        params: Params,
+        examples: Examples,
+        mask: jax.Array,
+        clip_norm: Any,
+        subset: Params | None = None,
+        per_unit: jax.Array | None = None,
     ) -> tuple[Params, Norms]:
-        """As `PerExample.clip_sum`, to float32 rounding, and with the same guarantee (H20)."""
-        rule = clip_rule(clip_norm)
+        """As `PerExample.clip_sum`, to float32 rounding, and with the same guarantee (H20).
+
+        On a lattice a dense layer's kernels are cut off in their factors, others themselves (H26).
+        """
+        rule, records = clip_rule(clip_norm), mask.shape[0]
+        add = adding(per_unit, records)
 
         def one(sums: Params, block: Examples, here: jax.Array) -> tuple[Params, Any]:
             books, sizes, per_record = self._examine(params, block, subset)
@@ -80,13 +91,14 @@ class BookKeeping(Gradients):
             for entry, total, factor, gradients in zip(books, sums, factors, per_record, strict=True):
                 if gradients is None:
                     # Kept for one matrix product at the end: adding block by block would move all weights each time.
-                    rows.append(_dense_rows(entry, factor))
+                    rows.append(_dense_rows(entry, factor, per_unit, records))
                     new.append(total)
                 else:
-                    new.append(jax.tree.map(jnp.add, total, _conv_sum(entry, factor, gradients)))
+                    shaped = {name: leaf.reshape(-1, *total[name].shape) for name, leaf in gradients.items()}
+                    new.append(jax.tree.map(add, total, shaped, factor))
             return tuple(new), (norms, rows)
 
-        zero = tuple(jax.tree.map(jnp.zeros_like, weights) for weights in params)
+        zero = empty(tuple(params), per_unit)
         sums, (norms, rows) = fold_blocks(one, zero, examples, mask, self._block(mask))
         kept = iter(rows)
         dense = [layer for layer in self.loss.model.layers if isinstance(layer, Dense | Conv2D)]
@@ -190,19 +202,28 @@ def _dense_sizes(entry: Entry, subset: Weights | None) -> Weights:
     return {"bias": length(entry.outputs * subset["bias"]), "kernel": kernel}
 
 
-def _dense_rows(entry: Entry, factors: Weights) -> tuple[jax.Array, jax.Array, jax.Array]:
+def _dense_rows(
+    entry: Entry, factors: Weights, per_unit: jax.Array | None, records: int
+) -> tuple[jax.Array, jax.Array, jax.Array]:
     """a_x / s_x, f_x s_x g_x for the kernel and f_x g_x for the bias, whose factor may be another.
 
     s_x is a power of two near the largest entry of a_x: where one of a_x and g_x is huge and the other tiny, f_x g_x
-    would lose its digits to underflow.
+    would lose its digits to underflow. On a lattice: whole numbers in the place of the first two, and f_x g_x in steps.
     """
     a, scale = balanced(entry.inputs)
     g, factor = entry.outputs, factors["kernel"]
+    if per_unit is not None:
+        a, g = _present(a, factor), _present(g, factor) * _rows(scale, g)
+        whole_ = lattice.factors_of(a, g, (length(a), length(g)), factor * per_unit, records)
+        return *whole_, lattice.steps(_present(entry.outputs, factors["bias"]), factors["bias"], per_unit, records)
     outputs = _present(g, factor) * _rows(scale, g) * _rows(factor, g)
     return _present(a, factor), outputs, _present(g, factors["bias"]) * _rows(factors["bias"], g)
 
 
 def _dense_sum(inputs: jax.Array, kernel_outputs: jax.Array, bias_outputs: jax.Array) -> Weights:
+    if bias_outputs.dtype == jnp.int32:
+        kernel = lattice.products(lattice.Factors(inputs, kernel_outputs))
+        return {"bias": lattice.total(bias_outputs), "kernel": kernel}
     return {"bias": bias_outputs.sum(0), "kernel": inputs.T @ kernel_outputs}
 
 
@@ -213,14 +234,6 @@ def conv_gradients(entry: Entry, subset: Weights | None) -> Weights:
     if subset is not None:
         bias, kernel = bias * subset["bias"], kernel * subset["kernel"].reshape(kernel.shape[1:])
     return {"bias": bias, "kernel": kernel}
-
-
-def _conv_sum(entry: Entry, factors: Weights, gradients: Weights) -> Weights:
-    kernel, bias = (
-        jnp.tensordot(factors[name], _present(gradients[name], factors[name]), axes=1) for name in ("kernel", "bias")
-    )
-    side = entry.layer.kernel if isinstance(entry.layer, Conv2D) else 1
-    return {"bias": bias, "kernel": kernel.reshape(side, side, -1, kernel.shape[-1])}
 
 
 def _positions(entry: Entry) -> int:

@@ -9,7 +9,10 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.extend.random import threefry_2x32
+
+from bayesdp.mechanism import lattice
+from bayesdp.mechanism.key import keys_of_number, random_words
+from bayesdp.mechanism.rounded_gaussian import rounded_gaussians
 
 Params = Any
 
@@ -25,7 +28,7 @@ class StepKeys(NamedTuple):
 
 def step_keys(key: jax.Array, step: jax.Array | int) -> StepKeys:
     """The keys of step number `step`, by folding the number into the run's key: resuming needs no other state."""
-    return StepKeys(*jax.random.split(jax.random.fold_in(key, step), 4))
+    return StepKeys(*keys_of_number(key, step, 4))
 
 
 def add_noise(
@@ -58,6 +61,28 @@ def add_noise(
     return jax.tree.unflatten(structure, noisy)
 
 
+def add_whole_noise(
+    key: jax.Array, total: Params, *, part: jax.Array | int = 0, parts: int = 1, drawn: jax.Array | None = None
+) -> Params:
+    """`total`, a tree of `lattice.Whole`, + round(s N), an independent draw for every entry (H26); see `add_noise`."""
+    leaves, structure = jax.tree.flatten(total, is_leaf=_whole)
+    ends = list(accumulate(leaf.low.size for leaf in leaves))
+    width = -(-ends[-1] // parts) if ends else 0
+    noise = rounded_gaussians(key, width, part) if drawn is None else drawn
+    if parts > 1:
+        start = jnp.asarray(part, jnp.int32) * width
+        noise = lax.dynamic_update_slice_in_dim(jnp.zeros(parts * width, jnp.int32), noise, start, 0)
+    noisy = [
+        lattice.plus(leaf, noise[end - leaf.low.size : end].reshape(leaf.low.shape))
+        for leaf, end in zip(leaves, ends, strict=True)
+    ]
+    return jax.tree.unflatten(structure, noisy)
+
+
+def _whole(node: Any) -> bool:
+    return isinstance(node, lattice.Whole)
+
+
 def normals(key: jax.Array, width: int, part: jax.Array | int = 0) -> jax.Array:
     """The normals of one device for `width` entries."""
     return normal(jax.random.fold_in(key, part), (width,))
@@ -73,8 +98,7 @@ def normal(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
     """
     size = math.prod(shape)
     half = (size + 1) // 2
-    counters = jnp.arange(2 * half, dtype=jnp.uint32)
-    first, second = threefry_2x32(jax.random.key_data(key), counters).reshape(2, half)
+    first, second = random_words(key, 2 * half).reshape(2, half)
     radius = jnp.sqrt(2 * exponential(first))
     cosine, sine = circle(second)
     return jnp.concatenate([radius * cosine, radius * sine])[:size].reshape(shape)

@@ -25,7 +25,7 @@ from bayesdp.mechanism.clipping import Norms, apply_rule, clip_rule
 from bayesdp.mechanism.layers import Conv2D, Weights
 from bayesdp.mechanism.lengths import length
 from bayesdp.mechanism.people import People, PeopleLoss
-from bayesdp.mechanism.per_example import Gradients, PerExample, add_weighted, norms_by_block
+from bayesdp.mechanism.per_example import Gradients, PerExample, adding, empty, norms_by_block
 
 _ROWS_AT_ONCE = 64
 
@@ -39,7 +39,13 @@ class PeopleBooks(Gradients):
 
     @full_precision
     def clip_sum(
-        self, params: Params, examples: People, mask: jax.Array, clip_norm: Any, subset: Params | None = None
+        self,
+        params: Params,
+        examples: People,
+        mask: jax.Array,
+        clip_norm: Any,
+        subset: Params | None = None,
+        per_unit: jax.Array | None = None,
     ) -> tuple[Params, Norms]:
         """As `PerExample.clip_sum` of the `PeopleLoss`, to float32 rounding, and with the same guarantee (H20)."""
         rule = clip_rule(clip_norm)
@@ -47,9 +53,10 @@ class PeopleBooks(Gradients):
         def one(sums: Params, block: People, here: jax.Array) -> tuple[Params, Norms]:
             gradients = self._gradients(params, block, subset)
             factors, norms = apply_rule(rule, jax.tree.map(length, gradients), here)
-            return jax.tree.map(add_weighted, sums, gradients, factors), norms
+            return jax.tree.map(add, sums, gradients, factors), norms
 
-        zero = tuple(jax.tree.map(jnp.zeros_like, weights) for weights in params)
+        add = adding(per_unit, mask.shape[0])
+        zero = empty(tuple(params), per_unit)
         return fold_blocks(one, zero, examples, mask, self._block(examples, mask))
 
     @full_precision

@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 
 from bayesdp.errors import one_of
+from bayesdp.mechanism import lattice
 from bayesdp.mechanism.blocks import fold_blocks, full_precision
 from bayesdp.mechanism.clipping import Norms, apply_rule, clip_rule
 from bayesdp.mechanism.lengths import length
@@ -32,9 +33,19 @@ class Gradients(Protocol):
     """
 
     def clip_sum(
-        self, params: Params, examples: Examples, mask: jax.Array, clip_norm: Any, subset: Params | None = None
+        self,
+        params: Params,
+        examples: Examples,
+        mask: jax.Array,
+        clip_norm: Any,
+        subset: Params | None = None,
+        per_unit: jax.Array | None = None,
     ) -> tuple[Params, Norms]:
-        """Σ_x m_x clip(M ∘ g_x) and the norms of every record of the microbatch."""
+        """Σ_x m_x clip(M ∘ g_x) and the norms of every record of the microbatch.
+
+        With `per_unit`, the steps of a lattice that make up a length of 1, the sum is of whole numbers, int32: each
+        record's clipped gradient times that, cut off towards 0 (H26).
+        """
         ...
 
     def norms(
@@ -60,13 +71,20 @@ class PerExample(Gradients):
 
     @full_precision
     def clip_sum(
-        self, params: Params, examples: Examples, mask: jax.Array, clip_norm: Any, subset: Params | None = None
+        self,
+        params: Params,
+        examples: Examples,
+        mask: jax.Array,
+        clip_norm: Any,
+        subset: Params | None = None,
+        per_unit: jax.Array | None = None,
     ) -> tuple[Params, Norms]:
         """Σ_x m_x clip(M ∘ g_x; C) as a tree like `params`, and `Norms` of shape (records,), 0 where the mask is false.
 
         Guarantee: one record (one entry of the mask) adds to the sum a vector that is no longer than its `clipped`
         norm, nor than the rule's sensitivity (H20), and no shorter than the norm by more than 1e-4 of it. Adding it to
-        the others rounds once more, as every sum of floats does. Records do not see each other. `clip_norm` is what
+        the others rounds once more, as every sum of floats does; sums on a lattice are exact. Records do not see each
+        other. `clip_norm` is what
         `clip_rule` takes. Bad input: parameters or records in half precision get `InputError`.
         """
         rule = clip_rule(clip_norm)
@@ -74,9 +92,10 @@ class PerExample(Gradients):
         def one(total: Params, block: Examples, here: jax.Array) -> tuple[Params, Norms]:
             gradients = self._gradients(params, block, subset)
             factors, norms = apply_rule(rule, _sizes(gradients), here)
-            return jax.tree.map(add_weighted, total, gradients, factors), norms
+            return jax.tree.map(add, total, gradients, factors), norms
 
-        zero = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), params)
+        add = adding(per_unit, mask.shape[0])
+        zero = empty(params, per_unit)
         return fold_blocks(one, zero, examples, mask, self._block(mask))
 
     @full_precision
@@ -116,6 +135,18 @@ def norms_by_block(
 
 def _sizes(gradients: Params) -> Params:
     return jax.tree.map(length, gradients)
+
+
+def adding(per_unit: jax.Array | None, records: int) -> Callable[[jax.Array, jax.Array, jax.Array], jax.Array]:
+    """add(total, gradients, factors) of floats, or of whole numbers on a lattice for `records` in a microbatch."""
+    if per_unit is None:
+        return add_weighted
+    return lambda total, gradients, factors: total + lattice.add_up(gradients, factors, per_unit, records)
+
+
+def empty(tree: Params, per_unit: jax.Array | None) -> Params:
+    """A sum of no records of a microbatch."""
+    return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype if per_unit is None else jnp.int32), tree)
 
 
 def add_weighted(total: jax.Array, gradients: jax.Array, factors: jax.Array) -> jax.Array:

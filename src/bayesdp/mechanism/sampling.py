@@ -30,10 +30,10 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 from jax import lax
-from jax.extend.random import threefry_2x32
 
 from bayesdp.errors import rate as checked_rate
 from bayesdp.errors import refuse, whole
+from bayesdp.mechanism.key import words_and_key
 
 Carry = TypeVar("Carry")
 
@@ -137,8 +137,8 @@ def _drawing(
         return jnp.minimum(a + b, capacity + 1)
 
     def draw(key: jax.Array, last: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-        key, now = jax.random.split(key)
-        ahead = (_running if side_by_side else lax.associative_scan)(add, 1 + gaps(now, table, microbatch))
+        words, key = words_and_key(key, len(table) * microbatch)
+        ahead = (_running if side_by_side else lax.associative_scan)(add, 1 + gaps(words, table))
         positions = jnp.minimum(last + ahead, end)
         return key, positions, jnp.minimum(positions, max(capacity - 1, 0))
 
@@ -206,13 +206,12 @@ def gap_table(sampling_rate: float, capacity: int) -> npt.NDArray[np.uint32]:
     return table
 
 
-def gaps(key: jax.Array, table: npt.NDArray[np.uint32] | jax.Array, shape: int) -> jax.Array:
-    """`shape` independent geometric gaps from a `gap_table`; those beyond the last digit count as 2^K."""
+def gaps(words: jax.Array, table: npt.NDArray[np.uint32] | jax.Array) -> jax.Array:
+    """Independent geometric gaps from a `gap_table` and as many random words for each as it has digits; those beyond
+    the last digit count as 2^K.
+    """
     digits = len(table)
-    half = (digits * shape + 1) // 2
-    # Threefry gives two words for each counter; `jax.random.bits` would use one of them.
-    words = threefry_2x32(jax.random.key_data(key), jnp.arange(2 * half, dtype=jnp.uint32))
-    words = words[: digits * shape].reshape(digits, shape)
+    words = words.reshape(digits, -1)
     # Column by column: a sum over the table's short last axis would not be vectorised.
     passed = [(words < table[:, m, None]).astype(jnp.int32) for m in range(2**DIGIT)]
     reached = sum(passed[1:], start=passed[0])

@@ -4,6 +4,9 @@
 
 L is public: the expected batch size q N for the sum rule, 1 for the mean rule. An empty batch is released like any
 other. The step is one compiled function of the run's key and the step's number, to be used inside `lax.scan`.
+
+With noise "lattice" sum and noise are whole numbers, of which floats are made at the end (H26); with "float" both are
+float32, whose last bits say more than the proofs, which are about real numbers, allow for.
 """
 
 from __future__ import annotations
@@ -18,14 +21,16 @@ import numpy as np
 from jax import lax
 from jax.sharding import Mesh
 
-from bayesdp.errors import number, rate, unmet, whole
-from bayesdp.mechanism import lengths
+from bayesdp.errors import number, one_of, rate, refuse, unmet, whole
+from bayesdp.mechanism import lattice, lengths
 from bayesdp.mechanism.blocks import fold_blocks
 from bayesdp.mechanism.clipping import ClipRule, Norms, clip_rule
 from bayesdp.mechanism.clipping import whole as norm
 from bayesdp.mechanism.devices import AXIS, DEALT, SAME, Records, add_up, record_mesh
-from bayesdp.mechanism.noise import StepKeys, add_noise, normals, step_keys
+from bayesdp.mechanism.key import NOISE_KINDS, NoiseKind, is_chacha
+from bayesdp.mechanism.noise import StepKeys, add_noise, add_whole_noise, normals, step_keys
 from bayesdp.mechanism.per_example import Gradients
+from bayesdp.mechanism.rounded_gaussian import rounded_gaussians
 from bayesdp.mechanism.sampling import First, pick, poisson_first, poisson_fold
 from bayesdp.mechanism.subset import random_subset, restrict
 from bayesdp.mechanism.update_rule import Sum, UpdateRule
@@ -43,7 +48,7 @@ class Witnessed(NamedTuple):
 class Ahead(NamedTuple):
     """A step's keys, first microbatch and normals, drawn and fetched beforehand: none depends on other steps.
 
-    `normals` is None where they are so many that each step draws its own.
+    `normals`, whole numbers on a lattice, is None where they are so many that each step draws its own.
     """
 
     keys: StepKeys
@@ -62,6 +67,9 @@ class Limits(NamedTuple):
 AHEAD = 2**22
 """Bytes of records that may be fetched ahead."""
 
+MOST_AT_ONCE = 256
+"""Records in a microbatch unless more are asked for."""
+
 IN_TURN = 2**12
 """Bytes of records in a step from which on several runs take turns on a CPU (measured on a logistic regression)."""
 
@@ -74,7 +82,8 @@ class PrivateStep:
     `subset_fraction` the share of weights that a step moves (paper S1; None: all); `microbatch` the records taken at a
     time on each device (None: a little more than a device's share of the expected batch). `mesh` must be the one that
     the records were spread over. With `limited` the records come as a pair, the records and their `Limits` (filters,
-    H4).
+    H4). `noise` "lattice" takes a key of that kind (`fresh_key("lattice")`), the sum rule and a clip norm; a microbatch
+    may then hold at most `lattice.microbatch_for` records, lest contributions are cut off further.
 
     Bad input: a rate outside [0, 1], a normaliser that is not positive or a fraction outside (0, 1] get `InputError`.
     """
@@ -86,6 +95,7 @@ class PrivateStep:
     subset_fraction: float | None = None
     microbatch: int | None = None
     limited: bool = False
+    noise: NoiseKind = "float"
     mesh: Mesh = field(default_factory=record_mesh)
 
     def __post_init__(self) -> None:
@@ -97,6 +107,9 @@ class PrivateStep:
             number("subset_fraction", self.subset_fraction, above=0, most=1)
         if self.microbatch is not None:
             whole("microbatch", self.microbatch, least=1)
+        one_of("noise", self.noise, NOISE_KINDS)
+        if self.noise == "lattice" and not isinstance(self.update, Sum):
+            raise refuse("noise", self.noise, 'to be "float" with the mean rule', "Its divisions leave the lattice.")
 
     def __call__(
         self,
@@ -140,17 +153,22 @@ class PrivateStep:
             records: Records,
         ) -> tuple[Params, jax.Array, jax.Array]:
             device = lax.axis_index(AXIS) if self.mesh.size > 1 else 0
-            own_key = jax.random.fold_in(keys[0], device)
-            total, size = self._batch(own_key, params, rule, subset, records, phase, step, ahead)
+            own_key = self._own_key(keys[0], device)
+            per_unit = lattice.per_length(std) if self.noise == "lattice" else None
+            total, size = self._batch(own_key, params, rule, subset, records, phase, step, ahead, per_unit)
             size = self._add_up(size)
+            normaliser = pick([np.float32(divisor) for divisor in np.atleast_1d(self.normaliser)], phase)
+            drawn = None if ahead is None else ahead.normals
+            if per_unit is not None:
+                whole_noisy = add_whole_noise(keys[1], total, part=device, parts=self.mesh.size, drawn=drawn)
+                released = lattice.lengths(self._add_up(whole_noisy), 1 / (per_unit * normaliser))
+                return restrict(released, subset), size, jnp.zeros(())
             length = jnp.zeros(())
             if not isinstance(self.update, Sum) and witnesses is not None:
                 whole_sum = self._add_up(total)
                 length = norm(jax.tree.map(lambda leaf: lengths.length(leaf[None])[0], whole_sum))
             own = jax.tree.map(lambda leaf: leaf / self.update.denominator(size), total)
-            drawn = None if ahead is None else ahead.normals
             noisy = add_noise(keys[1], own, std, part=device, parts=self.mesh.size, drawn=drawn)
-            normaliser = pick([np.float32(divisor) for divisor in np.atleast_1d(self.normaliser)], phase)
             released = jax.tree.map(lambda leaf: leaf / normaliser, self._add_up(noisy))
             return restrict(released, subset), size, length
 
@@ -215,17 +233,22 @@ class PrivateStep:
         def one(step: jax.Array, phase: jax.Array) -> tuple[StepKeys, First, jax.Array | None]:
             keys = step_keys(key, step)
             first = poisson_first(
-                jax.random.fold_in(keys.sampling, 0),
+                self._own_key(keys.sampling, 0),
                 sampling_rate=self.sampling_rate,
                 count=records.counts[0],
                 capacity=records.capacity,
                 microbatch=more,
                 phase=phase,
             )
-            return keys, first, normals(keys.noise, entries) if entries else None
+            draw = rounded_gaussians if self.noise == "lattice" else normals
+            return keys, first, draw(keys.noise, entries) if entries else None
 
         keys, first, drawn = jax.vmap(one)(steps, phases)
         return Ahead(keys, first, _fetch(jax.tree.map(lambda leaf: leaf[0], records.data), first.indices), drawn)
+
+    def _own_key(self, key: jax.Array, device: jax.Array | int) -> jax.Array:
+        """The key of a device's batches; ChaCha20, whose keys take a while to compile, has one alone take it all."""
+        return key if self.mesh.size == 1 and is_chacha(key) else jax.random.fold_in(key, device)
 
     def _add_up(self, tree: Any) -> Any:
         """The sum over the devices. One alone has it: XLA would still run a collective, in every step."""
@@ -273,16 +296,20 @@ class PrivateStep:
         phase: jax.Array,
         step: jax.Array,
         ahead: Ahead | None,
+        per_unit: jax.Array | None,
     ) -> tuple[Params, jax.Array]:
         """This device's Σ clip(g_x) and the size of its batch."""
         data, count = _own(records)
-        zero = self.gradients.zero(params)
+        zero = self.gradients.zero(params) if per_unit is None else lattice.zero(self.gradients.zero(params))
 
         def add(state: tuple[Params, jax.Array], examples: Any, mask: jax.Array) -> tuple[Params, jax.Array]:
             total, size = state
             if self.limited:
                 examples, limits = examples
                 mask = jnp.where(mask & (step < limits.until), limits.norm, 0)
+            if per_unit is not None:
+                more, _ = self.gradients.clip_sum(params, examples, mask, rule, subset, per_unit)
+                return lattice.plus(total, more), size + jnp.sum(mask > 0)
             more, _ = self.gradients.clip_sum(params, examples, mask, rule, subset)
             return jax.tree.map(jnp.add, total, more), size + jnp.sum(mask > 0)
 
@@ -305,8 +332,10 @@ class PrivateStep:
         if self.microbatch is not None:
             return self.microbatch
         expected = share * capacity
-        most = 256 if jax.default_backend() == "cpu" else 64
-        return min(most, 16 * math.ceil((expected + 2 * math.sqrt(expected) + 1) / 16))
+        return min(
+            MOST_AT_ONCE if jax.default_backend() == "cpu" else 64,
+            16 * math.ceil((expected + 2 * math.sqrt(expected) + 1) / 16),
+        )
 
 
 def _fetch(data: Any, indices: jax.Array) -> Any:

@@ -32,4 +32,4 @@ def random_subset(key: jax.Array, params: Params, fraction: float) -> Params:
 
 def restrict(tree: Params, subset: Params | None) -> Params:
     """M ∘ tree, or the tree itself when there is no subset."""
-    return tree if subset is None else jax.tree.map(jnp.multiply, tree, subset)
+    return tree if subset is None else jax.tree.map(lambda leaf, own: leaf * own.astype(leaf.dtype), tree, subset)

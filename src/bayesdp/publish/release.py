@@ -124,7 +124,7 @@ class Release(Part):
             accountant.step(noise_multiplier=self.prelude)
         for level, rate, count in phases(spread(self.noise), spread(self.rates)):
             accountant.step(noise_multiplier=level, sampling_rate=rate, steps=self.chains * count)
-        return accountant.epsilon(self.dp.delta - self.prelude_delta)
+        return accountant.epsilon(self.dp.delta - self.prelude_delta - self.dp.delta_split.get("noise", 0.0))
 
     @property
     def guarantee(self) -> Guarantee:

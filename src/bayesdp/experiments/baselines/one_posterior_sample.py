@@ -29,6 +29,7 @@ from bayesdp.guarantee import ADJACENCIES, Adjacency, Guarantee
 from bayesdp.learn.models import predictive
 from bayesdp.learn.models.density import Probabilistic, Values
 from bayesdp.learn.models.reader import probabilistic
+from bayesdp.learn.noise_kind import SAMPLES
 from bayesdp.learn.records import Data, records_of
 from bayesdp.mechanism.key import fresh_key, seeded_key
 from bayesdp.report import Settings
@@ -105,7 +106,7 @@ class OnePosteriorSample:
             strength="strong",
             adjacency=self.adjacency,
             sampling="none",
-            **assuming(_HOW, _converged(self.chain)),
+            **assuming(_HOW, _converged(self.chain), SAMPLES),
         )
 
     def fit(self, model: Any, data: Data, *, params: Any = None, seed: int | None = None) -> OneSample:

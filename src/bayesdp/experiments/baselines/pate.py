@@ -32,6 +32,7 @@ from bayesdp.divergence import noisy_max
 from bayesdp.errors import Array
 from bayesdp.experiments.baselines.base import Baseline
 from bayesdp.guarantee import Guarantee
+from bayesdp.learn.noise_kind import FLOAT
 from bayesdp.mechanism.key import fresh_key, seeded_key
 from bayesdp.mechanism.noise import normal
 from bayesdp.report import Settings
@@ -108,7 +109,7 @@ class PATE:
     def guarantee(self) -> Guarantee:
         """(ε, δ)-DP of all answers, whatever the data."""
         plain = self.accountant().guarantee(self.delta)
-        return dataclasses.replace(plain, assumptions=(*plain.assumptions[:1], _DEALT, *plain.assumptions[2:]))
+        return dataclasses.replace(plain, assumptions=(*plain.assumptions[:1], _DEALT, *plain.assumptions[2:], FLOAT))
 
     def calibrate(self, epsilon: float) -> PATE:
         """The plan with both noises scaled to the least with which the DP ε is at most `epsilon`."""
@@ -178,7 +179,7 @@ class PATE:
         if len(answered):
             tally.step(cost=noisy_max.label_cost_at(votes[answered], self.label_noise, orders).sum(0)[None])
         plain = tally.guarantee(self.delta)
-        return dataclasses.replace(plain, assumptions=(plain.assumptions[0], _DEALT, _VOTES, _SECRET))
+        return dataclasses.replace(plain, assumptions=(plain.assumptions[0], _DEALT, _VOTES, _SECRET, FLOAT))
 
     def _settings(self, records: int, answered: int) -> Settings:
         return Settings(

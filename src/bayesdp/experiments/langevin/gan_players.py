@@ -246,10 +246,16 @@ class Trained(Objective):
         return params._replace(latents=draws.latents, shocks=draws.shocks)
 
     def clip_sum(
-        self, params: Match, examples: Data, mask: jax.Array, clip_norm: ClipNorm, subset: Theta | None = None
+        self,
+        params: Match,
+        examples: Data,
+        mask: jax.Array,
+        clip_norm: ClipNorm,
+        subset: Theta | None = None,
+        per_unit: jax.Array | None = None,
     ) -> tuple[Theta, Norms]:
         """Σ_x m_x clip(D's gradient by x) and the norms."""
-        return self.gradients.clip_sum(params.theta, examples, mask, clip_norm, subset)
+        return self.gradients.clip_sum(params.theta, examples, mask, clip_norm, subset, per_unit)
 
     def norms(
         self, params: Match, examples: Data, mask: jax.Array, clip_norm: ClipNorm, subset: Theta | None = None

@@ -79,9 +79,15 @@ class Objective(Gradients, ABC):
 
     @abstractmethod
     def clip_sum(
-        self, params: Point, examples: Data, mask: jax.Array, clip_norm: ClipNorm, subset: Params | None = None
+        self,
+        params: Point,
+        examples: Data,
+        mask: jax.Array,
+        clip_norm: ClipNorm,
+        subset: Params | None = None,
+        per_unit: jax.Array | None = None,
     ) -> tuple[Signal, Norms]:
-        """Σ_x m_x clip(signal_x) and the norms: see `mechanism.Gradients`."""
+        """Σ_x m_x clip(signal_x) and the norms, of whole numbers with `per_unit`: see `mechanism.Gradients`."""
 
     @abstractmethod
     def norms(

@@ -15,8 +15,10 @@ from bayesdp.accountant.worst_case import ENGINES, Engine, WorstCaseAccountant
 from bayesdp.errors import Array
 from bayesdp.guarantee import ADJACENCIES, Adjacency
 from bayesdp.learn.loop.schedule import Schedule, factors, phases
+from bayesdp.learn.noise_kind import SHARE
 from bayesdp.learn.records import Data
 from bayesdp.mechanism.clipping import clip_rule
+from bayesdp.mechanism.key import NOISE_KINDS, NoiseKind
 from bayesdp.mechanism.people import People
 from bayesdp.mechanism.sampling import drawable
 from bayesdp.mechanism.update_rule import Mean, Sum, UpdateRule
@@ -56,6 +58,9 @@ class Plan:
         microbatch: records taken at a time on each device; None chooses.
         prelude, prelude_delta: the noise multiplier of what was released of the same records before the first step,
             such as `Dataset.paid`, and the chance that it gives something away: promises have δ = `delta` + that (H22).
+        noise_kind: "float", fast, which every promise then says; or "lattice": sums and noise are whole numbers, drawn
+            by ChaCha20, whose released bits tell nothing more (H26), for sums with a clip norm.
+        noise_delta: what of δ is kept for the distance of such noise from its law, beside `delta`; None: 1e-4 of it.
 
     Bad input gets `InputError` naming the field.
     """
@@ -84,6 +89,8 @@ class Plan:
     microbatch: int | None = None
     prelude: float | None = None
     prelude_delta: float = 0.0
+    noise_kind: NoiseKind = "float"
+    noise_delta: float | None = None
 
     def __post_init__(self) -> None:
         errors.number("sampling_rate", self.sampling_rate, above=0, most=1)
@@ -123,6 +130,18 @@ class Plan:
         errors.number("prelude_delta", self.prelude_delta, least=0, below=1)
         if self.prelude_delta and self.prelude is None:
             raise errors.refuse("prelude_delta", self.prelude_delta, f"to come with {errors.named('prelude')}")
+        if errors.one_of("noise_kind", self.noise_kind, NOISE_KINDS) == "lattice":
+            self._check_lattice()
+        if self.noise_delta is not None:
+            errors.number("noise_delta", self.noise_delta, least=0, below=1)
+
+    def _check_lattice(self) -> None:
+        """Refuse what is no sum of contributions that are bounded."""
+        for name, fits in (("clip_norm", self.bounded), ("update", isinstance(self.update, Sum))):
+            if not fits:
+                hint = "Only sums of clipped gradients are on a lattice."
+                given = errors.Argument(name, getattr(self, name))
+                raise errors.refuse("noise_kind", self.noise_kind, f'to be "float" with {given}', hint)
 
     @property
     def bounded(self) -> bool:
@@ -135,6 +154,13 @@ class Plan:
         if self.prelude is None:
             return {}
         return {"noise multiplier of the preparation": self.prelude, "δ of the preparation": self.prelude_delta}
+
+    @property
+    def noise_share(self) -> float:
+        """What of δ is kept for how noise was drawn."""
+        if self.noise_kind == "float":
+            return 0.0
+        return SHARE * self.delta if self.noise_delta is None else self.noise_delta
 
     @property
     def rates(self) -> Array:
@@ -254,6 +280,8 @@ class Plan:
     def describe(self) -> dict[str, Any]:
         """The plan as plain values, the optimiser left out (it is a function)."""
         left_out = ("optimizer",) if self.prelude is not None else ("optimizer", "prelude", "prelude_delta")
+        if self.noise_kind == "float":
+            left_out = (*left_out, "noise_kind", "noise_delta")
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name not in left_out}
         return {name: _plain(value) for name, value in values.items()}
 

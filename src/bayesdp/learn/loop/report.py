@@ -81,6 +81,8 @@ class ReportedRun(Protocol):
     @property
     def snapshots(self) -> tuple[Snapshot, ...]: ...
     @property
+    def delta(self) -> float: ...
+    @property
     def guarantees(self) -> list[Guarantee]: ...
     @property
     def instance(self) -> InstanceAccountant | None: ...
@@ -120,7 +122,7 @@ def report_of(
         title=title,
         created=today(),
         settings=_settings(run, optimizer),
-        delta=plan.delta + plan.prelude_delta,
+        delta=run.delta,
         guarantees=tuple(run.guarantees),
         record=_record(run, watched),
         curve=coverage_curve(run.curve()),

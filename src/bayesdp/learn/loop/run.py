@@ -27,6 +27,7 @@ from bayesdp.learn.loop.run_folder import RunFolder
 from bayesdp.learn.loop.saved_plan import RunPlan, SavedPlan
 from bayesdp.learn.loop.snapshot import Snapshot
 from bayesdp.learn.loop.tree_file import Form, Tree, form_of, read_formed, read_tree, write_tree
+from bayesdp.learn.noise_kind import noise_delta, with_noise
 from bayesdp.learn.prelude import with_prelude
 from bayesdp.learn.record_count import with_count
 from bayesdp.report import Report, read, write
@@ -52,6 +53,8 @@ class Run:
     snapshots: tuple[Snapshot, ...]
     members: npt.NDArray[np.int64]
     released: Guarantee | None = None
+    entries: int = 0
+    """How many numbers of each chain got noise in each step."""
 
     @cached_property
     def guarantees(self) -> list[Guarantee]:
@@ -59,11 +62,31 @@ class Run:
 
         Of all planned steps, also where fewer were taken so far: whoever looks may stop (H14).
         """
-        dp, *others = self.tallies.guarantees(self.plan.coverage)
-        found = [self.released or dp, *others]
-        counted = [with_count(one, self.plan.num_records, self.records) for one in found]
+        counted = [with_count(one, self.plan.num_records, self.records) for one in self._found]
         paid = [with_prelude(one, self.plan.prelude, self.plan.prelude_delta) for one in counted]
+        if not self.tallies.noiseless:
+            paid = [with_noise(one, self.plan.noise_kind, self.noise_delta) for one in paid]
         return [one.speaking_of(self.plan.unit) for one in paid]
+
+    @cached_property
+    def _found(self) -> list[Guarantee]:
+        """What the accountants promise."""
+        dp, *others = self.tallies.guarantees(self.plan.coverage)
+        return [self.released or dp, *others]
+
+    @property
+    def noise_delta(self) -> float:
+        """What of δ is for how the noise was drawn (H26), at the largest ε that is stated."""
+        plan = self.tallies.plan_dp()
+        if self.plan.noise_kind == "float" or plan is None:
+            return 0.0
+        draws = self.entries * self.tallies.chains * len(self.tallies.noise)
+        return noise_delta(self.plan.noise_share, draws, max(plan.at_share, *(one.epsilon for one in self._found)))
+
+    @property
+    def delta(self) -> float:
+        """δ of all promises: of the steps, of the preparation, of the noise."""
+        return self.plan.delta + self.plan.prelude_delta + self.noise_delta
 
     @property
     def instance(self) -> InstanceAccountant | None:
@@ -76,11 +99,7 @@ class Run:
         if people is None:
             return None
         found = people.curve(self.plan.delta, self.tallies.plan_dp())
-        return (
-            found
-            if self.plan.prelude is None
-            else dataclasses.replace(found, delta=found.delta + self.plan.prelude_delta)
-        )
+        return dataclasses.replace(found, delta=self.delta)
 
     def groups(self, labels: Sequence[object], coverage: float | None = None) -> Groups | None:
         """ε by group of people (classes, a public column), all groups together; None without witnesses. Sensitive.
@@ -143,6 +162,7 @@ class Run:
             "terms": SavedPlan.of(self.plan).to_dict(),
             "released": None if self.released is None else self.released.to_dict(),
             "form": form_of(self.params),
+            "entries": self.entries,
         }
         storage.write_tagged(folder.plan, FORMAT, VERSION, note)
         write_tree(folder.params, self.params)
@@ -167,6 +187,7 @@ class Run:
             tallies = _tallies(plan, note["chains"], note["witnesses"], int(note["planned"]), note["members_counted"])
             members = np.array(note["members"].split(",") if note["members"] else [], np.int64)
             steps, records, seeded = int(note["steps"]), int(note["records"]), bool(note["seeded"])
+            entries = int(note.get("entries", 0))
             released = None if note["released"] is None else Guarantee.from_dict(note["released"])
         if form is None and params is None and not shapeless:
             raise errors.unmet(
@@ -189,6 +210,7 @@ class Run:
             snapshots=snapshots_of(read(place.need(place.report))),
             members=members,
             released=released,
+            entries=entries,
         )
 
 

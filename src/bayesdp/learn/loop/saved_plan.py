@@ -16,6 +16,7 @@ from bayesdp import errors
 from bayesdp.accountant.worst_case import ENGINES, Engine
 from bayesdp.errors import Array
 from bayesdp.guarantee import ADJACENCIES, Adjacency
+from bayesdp.mechanism.key import NOISE_KINDS, NoiseKind
 from bayesdp.unit import UNITS, Unit
 
 Facts = Mapping[str, str | float | bool]
@@ -57,6 +58,10 @@ class RunPlan(Protocol):
     @property
     def prelude_delta(self) -> float: ...
     @property
+    def noise_kind(self) -> NoiseKind: ...
+    @property
+    def noise_share(self) -> float: ...
+    @property
     def unit(self) -> Unit: ...
     def describe(self) -> dict[str, Any]: ...
 
@@ -82,6 +87,8 @@ class SavedPlan:
     prelude: float | None = None
     prelude_delta: float = 0.0
     unit: Unit = "record"
+    noise_kind: NoiseKind = "float"
+    noise_share: float = 0.0
 
     @property
     def bounded(self) -> bool:
@@ -113,6 +120,8 @@ class SavedPlan:
             prelude=plan.prelude,
             prelude_delta=plan.prelude_delta,
             unit=plan.unit,
+            noise_kind=plan.noise_kind,
+            noise_share=plan.noise_share,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -131,6 +140,7 @@ class SavedPlan:
                 **values,
                 "engine": errors.one_of("engine", values["engine"], ENGINES),
                 "adjacency": errors.one_of("adjacency", values["adjacency"], ADJACENCIES),
+                "noise_kind": errors.one_of("noise_kind", values.get("noise_kind", "float"), NOISE_KINDS),
                 "unit": errors.one_of("unit", values.get("unit", "record"), UNITS),
                 "noise": _steps(values["noise"]),
                 "rates": _steps(values["rates"]),

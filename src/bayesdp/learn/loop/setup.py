@@ -16,15 +16,18 @@ from bayesdp.errors import Array, unmet
 from bayesdp.learn.loop.course import Course
 from bayesdp.learn.loop.interval import Fixed
 from bayesdp.learn.loop.objective import Params, StepSettings
+from bayesdp.learn.loop.plan import Plan
 from bayesdp.learn.loop.schedule import factors
 from bayesdp.learn.loop.snapshot import SNAPSHOTS
 from bayesdp.learn.loop.witnesses import Floats, Witnesses
 from bayesdp.learn.record_count import count_of
 from bayesdp.learn.records import Data, Rows
+from bayesdp.mechanism import lattice
 from bayesdp.mechanism.clipping import ClipRule, clip_rule
 from bayesdp.mechanism.devices import record_mesh, spread
+from bayesdp.mechanism.key import NoiseKind
 from bayesdp.mechanism.sampling import drawable
-from bayesdp.mechanism.step import PrivateStep
+from bayesdp.mechanism.step import MOST_AT_ONCE, PrivateStep
 from bayesdp.mechanism.update_rule import Sum
 
 NOBODY = np.zeros(0, np.int64)
@@ -77,8 +80,9 @@ class Setup:
             tuple((rates * count if isinstance(plan.update, Sum) else np.ones_like(rates)).tolist()),
             update=plan.update,
             subset_fraction=course.subset_fraction,
-            microbatch=plan.microbatch,
+            microbatch=_microbatch(plan),
             limited=measured,
+            noise=_noise(plan),
             mesh=mesh,
         )
         rule, scale = clip_rule(plan.clip_norm), factors("clip_schedule", plan.clip_schedule, plan.steps)
@@ -107,6 +111,16 @@ class Setup:
             report_every=block * math.ceil(report_every / block),
             stop_at=stop_at,
         )
+
+    @property
+    def entries(self) -> int:
+        """How many numbers of each chain get noise in each step."""
+        objective, params = self.course.objective, self.course.params
+        if self.course.chains is not None:
+            params = jax.tree.map(lambda leaf: leaf[0], params)
+        key = jax.random.key(0)
+        sums = jax.eval_shape(lambda: objective.zero(objective.drawn_point(key, params)))
+        return sum(leaf.size for leaf in jax.tree.leaves(sums))
 
     @property
     def everywhere(self) -> NamedSharding:
@@ -148,6 +162,21 @@ class Setup:
         unit = self.sensitivity[start : start + distances.shape[-2]].astype(np.float32)
         scaled: Floats = distances / unit[:, None]
         return scaled
+
+
+def _noise(plan: Plan) -> NoiseKind:
+    """Without noise in some step nothing is hidden and nothing promised: there is no lattice either."""
+    return plan.noise_kind if (plan.noise > 0).all() else "float"
+
+
+def _microbatch(plan: Plan) -> int | None:
+    """As the plan has it, or fewer where 32 bits of a lattice would not do."""
+    if _noise(plan) == "float":
+        return plan.microbatch
+    most = lattice.microbatch_for(float(plan.noise.min()))
+    if plan.microbatch is None:
+        return most if most < MOST_AT_ONCE else None
+    return min(plan.microbatch, most)
 
 
 class Replay:

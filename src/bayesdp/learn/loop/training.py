@@ -36,7 +36,7 @@ from bayesdp.learn.loop.tree_file import fill
 from bayesdp.learn.loop.witnesses import MEMBERS, Floats, drawn_members, members_wanted
 from bayesdp.learn.records import Data, records_of
 from bayesdp.ledger import Charge
-from bayesdp.mechanism.key import IMPLEMENTATION, fresh_key, seeded_key
+from bayesdp.mechanism.key import fresh_key, key_of, seeded_key
 from bayesdp.storage import noise_key
 
 Progress = Callable[[Run], None]
@@ -93,7 +93,8 @@ class Training(Observer):
                 None,
                 "a plan without filter or measure_every for several runs at once: their records' limits differ",
             )
-        keys = [fresh_key() if seed is None else seeded_key(seed + i) for i in range(repeats)]
+        kind = setup.step.noise
+        keys = [fresh_key(kind) if seed is None else seeded_key(seed + i, kind) for i in range(repeats)]
         each = jnp.stack(keys) if course.chains is None else jax.random.split(keys[0], course.chains)
         return cls(
             Trajectories(setup, first_carry(course, len(each)), each),
@@ -124,10 +125,9 @@ class Training(Observer):
         runs = course.chains or 1
         setup = Setup.of(course, data, holdout=holdout, members=saved.members, watch=watch)
         carry = fill(jax.eval_shape(partial(first_carry, course, runs)), saved.carry)
-        keys = jax.random.split(fresh_key(), runs)  # a finished run has none any more, and needs none
+        keys = jax.random.split(fresh_key(setup.step.noise), runs)  # a finished run has none any more, and needs none
         if saved.key is not None:
-            words = noise_key.read(RunFolder(Path(folder)).key, saved.key)
-            keys = jax.random.wrap_key_data(jnp.asarray(words), impl=IMPLEMENTATION)
+            keys = key_of(noise_key.read(RunFolder(Path(folder)).key, saved.key), setup.step.noise)
         tallies = setup.tallies()
         tallies.restore(saved.tallies)
         trajectories = Trajectories(setup, carry, keys, saved.done)
@@ -235,6 +235,7 @@ class Training(Observer):
             seeded=self.seeded,
             snapshots=tuple(self._snapshots[i]),
             members=setup.witnesses.members,
+            entries=setup.entries,
         )
 
     def outcome(self, i: int = 0) -> Outcome:

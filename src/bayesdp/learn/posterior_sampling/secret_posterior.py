@@ -26,6 +26,7 @@ from bayesdp.guarantee import Guarantee
 from bayesdp.learn.loop.report import SEEDED, CommonDetails, coverage_curve, today
 from bayesdp.learn.loop.run_folder import RunFolder
 from bayesdp.learn.models.density import Probabilistic, Values
+from bayesdp.learn.noise_kind import SAMPLES, labelled
 from bayesdp.learn.posterior_sampling.released_samples import ReleasedSamples
 from bayesdp.learn.record_count import with_count
 from bayesdp.mechanism.noise import normal
@@ -120,7 +121,7 @@ class SecretPosterior(ReleasedSamples):
     def guarantees(self) -> list[Guarantee]:
         """One per notion, for the samples drawn so far: "dp"; "bdp" and "per-instance" where there were witnesses."""
         counted = [with_count(one, self.plan.num_records, self.records) for one in self._account.guarantees()]
-        return [one.speaking_of(self.plan.unit) for one in counted]
+        return [labelled(one, SAMPLES).speaking_of(self.plan.unit) for one in counted]
 
     @property
     def instance(self) -> RepeatedRelease | None:

@@ -112,10 +112,16 @@ class Kernel(Objective):
         return jax.tree.map(put, store, self.theta(params))
 
     def clip_sum(
-        self, params: Point, examples: Data, mask: jax.Array, clip_norm: ClipNorm, subset: Theta | None = None
+        self,
+        params: Point,
+        examples: Data,
+        mask: jax.Array,
+        clip_norm: ClipNorm,
+        subset: Theta | None = None,
+        per_unit: jax.Array | None = None,
     ) -> tuple[Theta, Norms]:
         """Σ_x m_x clip(−∇log p(x|θ)) and the norms."""
-        return self.target.gradients.clip_sum(self.theta(params), examples, mask, clip_norm, subset)
+        return self.target.gradients.clip_sum(self.theta(params), examples, mask, clip_norm, subset, per_unit)
 
     def norms(
         self, params: Point, examples: Data, mask: jax.Array, clip_norm: ClipNorm, subset: Theta | None = None

@@ -49,10 +49,16 @@ class Preconditioned(Kernel):
         return point.theta
 
     def clip_sum(
-        self, params: Scaled, examples: Data, mask: jax.Array, clip_norm: ClipNorm, subset: Theta | None = None
+        self,
+        params: Scaled,
+        examples: Data,
+        mask: jax.Array,
+        clip_norm: ClipNorm,
+        subset: Theta | None = None,
+        per_unit: jax.Array | None = None,
     ) -> tuple[Theta, Norms]:
         """Σ_x m_x clip(−G^½ ∇log p(x|θ)) and the norms."""
-        return self._along(params).clip_sum(self.zero(params), examples, mask, clip_norm, subset)
+        return self._along(params).clip_sum(self.zero(params), examples, mask, clip_norm, subset, per_unit)
 
     def norms(
         self, params: Scaled, examples: Data, mask: jax.Array, clip_norm: ClipNorm, subset: Theta | None = None

@@ -78,7 +78,7 @@ class Material:
         near = self._neighbour(unit.record)
         setup = self._setup(near)
         recorder = _Recorder(setup, near.watch, unit.runs, self.every)
-        keys = jnp.stack([seeded_key(seed) for seed in unit.seeds(self.entropy)])
+        keys = jnp.stack([seeded_key(seed, setup.step.noise) for seed in unit.seeds(self.entropy)])
         runs = Trajectories(setup, first_carry(setup.course, unit.runs), keys)
         for passed in runs.intervals([recorder]):
             if told is not None:

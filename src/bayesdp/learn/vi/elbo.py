@@ -34,6 +34,7 @@ from bayesdp.learn.vi.noise_aware import Walk
 from bayesdp.mechanism.blocks import full_precision
 from bayesdp.mechanism.clipping import Norms, apply_rule, clip_rule
 from bayesdp.mechanism.lengths import length
+from bayesdp.mechanism.per_example import adding, empty
 
 Variant = Literal["aligned", "plain", "natural", "paper"]
 VARIANTS: tuple[Variant, ...] = get_args(Variant)
@@ -95,15 +96,20 @@ class Elbo(Objective):
 
     @full_precision
     def clip_sum(
-        self, params: Point, examples: Data, mask: jax.Array, clip_norm: ClipNorm, subset: Params | None = None
+        self,
+        params: Point,
+        examples: Data,
+        mask: jax.Array,
+        clip_norm: ClipNorm,
+        subset: Params | None = None,
+        per_unit: jax.Array | None = None,
     ) -> tuple[jax.Array, Norms]:
         """Σ_x m_x clip(signal_x) and the norms, with the guarantee of `PerExample` (H20)."""
         del subset
         signals = self._signals(params, examples)
         factors, norms = apply_rule(clip_rule(clip_norm), length(signals), mask)
-        # A factor of 0 does not remove what is infinite: 0 · inf is not a number.
-        kept = jnp.where(jnp.expand_dims(factors, range(1, signals.ndim)) > 0, signals, 0)
-        return jnp.tensordot(factors, kept, axes=1), norms
+        zero = empty(jnp.zeros(signals.shape[1:]), per_unit)
+        return adding(per_unit, mask.shape[0])(zero, signals, factors), norms
 
     @full_precision
     def norms(
