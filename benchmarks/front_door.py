@@ -143,6 +143,7 @@ def trained(data: Dataset, how: Steps, rng: np.random.Generator) -> Array:
 
 def _judged(folder: Path, data: Dataset, weights: Array) -> float:
     path = folder / "test.csv"
+    assert data.recipe is not None
     told = read_features(path, data.recipe) @ weights[:-1] + weights[-1]
     true = [row["y"] for row in _rows(path)]
     if data.classes:

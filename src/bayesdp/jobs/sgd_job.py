@@ -213,7 +213,7 @@ class SGDJob(Job):
     @property
     def _for_typical_people(self) -> bool:
         """Whether witnesses are cheap, and what they say is what the goal is about."""
-        linear = self.model in (None, sgd_goal.LINEAR)  # which is what features get where nothing was said
+        linear = self.model in (None, default_plan.LINEAR)  # which is what features get where nothing was said
         return self.data.features is not None and linear and self.goal != "accuracy"
 
     @property
