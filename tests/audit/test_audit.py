@@ -10,6 +10,7 @@ from bayesdp.report.audit import Audit
 PLAN = SGD(sampling_rate=1.0, steps=2, clip_norm=1.0, noise_multiplier=0.8, optimizer=optax.sgd(1.0))
 
 
+@pytest.mark.simulation
 def test_every_game_gives_both_forms_below_the_plans_own_and_the_best_is_above_half_of_it():
     told = []
     found = audit(PLAN, plays=8000, runs=1500, canaries=100, seed=3, told=told.append)

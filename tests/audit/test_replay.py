@@ -72,7 +72,6 @@ PLANS = {
     "sgd, mean": sgd(update=Mean(5)),
     "sgd, per layer, books, convolution": sgd(clip_norm=(0.3, 0.4)),
     "vi, aligned, schedules": bd.VI(**VI, **SCHEDULES),
-    "vi, plain": bd.VI(**VI, variant="plain"),
     "sgld, chains, decreasing": bd.SGLD(**SAMPLER, num_chains=2, step_schedule=Decreasing()),
     "sghmc": bd.SGHMC(**SAMPLER, friction=0.5),
     "sgnht": bd.SGNHT(**SAMPLER, friction=0.5),
@@ -80,6 +79,7 @@ PLANS = {
 }
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("name", PLANS)
 def test_a_step_moves_by_no_more_than_is_declared_and_its_noise_is_what_is_accounted_for(name):
     chains = 2 if "chains" in name else 1
@@ -94,6 +94,7 @@ def test_a_step_moves_by_no_more_than_is_declared_and_its_noise_is_what_is_accou
     )  # the record was there, and was clipped
 
 
+@pytest.mark.simulation
 def test_what_was_recorded_is_the_run_itself_and_runs_do_not_share_noise():
     name = "sgd, flat, all schedules"
     recorded, plain_run = begun(name), begun(name)

@@ -34,3 +34,13 @@ def test_a_key_is_a_column_of_a_table(tmp_path, recipe):
     np.savez(tmp_path / "new.npz", x=np.zeros((2, 2, 1)))
     with pytest.raises(InputError, match="key to name a column of a table, which an NPZ has not"):
         read_further(tmp_path / "new.npz", data.ImageRecipe((2, 1, 1), 1.0), key="id")
+
+
+def test_numbers_outside_of_a_declared_range_are_counted(tmp_path):
+    lines = [f"{20 + row % 31},{('no', 'yes')[row % 2]}" for row in range(60)]
+    (tmp_path / "people.csv").write_text("\n".join(["age,y", *lines]) + "\n")
+    made = data.load(tmp_path / "people.csv", target="y", bounds=[("age", 20, 50)]).recipe
+    (tmp_path / "new.csv").write_text("age\n19\n20\n50\n51\n99\n")
+    found = read_further(tmp_path / "new.csv", made)
+    assert found.beyond == {"age": 3}
+    assert found.x[3, 0] == found.x[2, 0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -13,22 +14,25 @@ from bayesdp.data.array_file import feature_table, read_array
 from bayesdp.data.dataset import Features
 from bayesdp.data.features.image_recipe import ImageRecipe
 from bayesdp.data.own import ENDINGS
-from bayesdp.data.recipe import OneHot, Recipe
+from bayesdp.data.recipe import Bounded, OneHot, Recipe
 from bayesdp.data.table_file import TABLE_ENDINGS, read_table
 from bayesdp.data.tables.reading import cleaned
-from bayesdp.errors import Argument, refuse
+from bayesdp.errors import Argument, Array, refuse
 
 
 class Further(NamedTuple):
     """Features of the records that have all that is needed, and `kept` for which rows of the file these are.
 
-    `unseen` counts by column the categories that the model does not know; `keys` is a column that is carried along.
+    `unseen` counts by column the categories that the model does not know, `beyond` the numbers outside of a range that
+    was declared or paid for: people unlike those trained on, told from public quantities alone. `keys` is a column that
+    is carried along.
     """
 
     x: Features
     kept: npt.NDArray[np.bool_]
     unseen: Mapping[str, int]
     keys: list[str] | None = None
+    beyond: Mapping[str, int] = MappingProxyType({})
 
 
 def read_features(path: str | Path, recipe: Recipe) -> Features:
@@ -63,7 +67,20 @@ def read_further(path: str | Path, recipe: Recipe, key: str | None = None) -> Fu
         for column in recipe.columns
         if isinstance(column, OneHot)
     }
-    return Further(x, kept, {name: count for name, count in unseen.items() if count}, keys)
+    beyond = {
+        column.name: _outside(read.numbers(column.name)[kept], column)
+        for column in recipe.columns
+        if isinstance(column, Bounded)
+    }
+    return Further(x, kept, _counted(unseen), keys, _counted(beyond))
+
+
+def _outside(values: Array, column: Bounded) -> int:
+    return int(np.sum((values < column.low) | (values > column.high)))
+
+
+def _counted(by_column: Mapping[str, int]) -> dict[str, int]:
+    return {name: count for name, count in by_column.items() if count}
 
 
 def _arrays(path: Path, recipe: Recipe) -> Features:

@@ -54,6 +54,12 @@ def remarks(folder: str | Path, file: str | Path, *, trust_code: bool = False) -
         "know, and counts as none of those that it knows."
         for name, count in records.unseen.items()
     ]
+    said += [
+        f"{count:,} record{'s have' if count > 1 else ' has'} a number in column {name!r} outside of the range that "
+        "the model was made for, and counts as its nearest end: predictions for people unlike those trained on are "
+        "guesses."
+        for name, count in records.beyond.items()
+    ]
     gone = len(records.kept) - int(records.kept.sum())
     if gone:
         lacking = f"{gone:,} record{'s lack' if gone > 1 else ' lacks'} a value that the model needs"
