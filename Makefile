@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-fast lint bench plans adversarial preparation front-door crash audit errata figures clean
+.PHONY: demo test test-fast lint bench plans adversarial lattice preparation front-door crash audit errata figures clean
 # Elsewhere a test has one device, see tests/conftest.py.
 ON_TWO_DEVICES := tests/mechanism/test_devices.py tests/mechanism/test_step.py tests/integration/test_whole_step.py
 .DEFAULT_GOAL := help
@@ -36,6 +36,9 @@ plans: $(VENV)/.plain  ## judge the plans that `train` takes on validation recor
 
 adversarial: $(VENV)/.plain  ## search for records that move a clipped sum by more than the clip norm (none may)
 	$(BIN)/python benchmarks/adversarial_norms.py
+
+lattice: $(VENV)/.plain  ## what noise on a lattice costs beside float noise, for two networks
+	$(BIN)/python benchmarks/lattice.py
 
 preparation: $(VENV)/.test  ## what it costs in accuracy to pay for ranges and levels, by number of records and ε
 	$(BIN)/python benchmarks/preparation.py results/preparation.csv
