@@ -24,7 +24,7 @@ def seconds(name: str) -> dict[str, float]:
             jax.jit(lambda key, number, step=step: step(key, number, params, records, clip_norm=1.0, noise_std=1.0)[0]),
             seeded_key(0, kind),
         )
-    best = dict.fromkeys(programs, float("inf"))
+    best: dict[str, float] = dict.fromkeys(programs, float("inf"))
     for number in range(ROUNDS + 1):
         for kind, (program, key) in programs.items():
             start = time.perf_counter()
