@@ -67,7 +67,7 @@ class Shuffled(PrivateStep):
 class OneLayerForgotten(PerExample):
     """Clips the first layer alone, at the norm of both."""
 
-    def clip_sum(self, params, examples, mask, clip_norm, subset=None):
+    def clip_sum(self, params, examples, mask, clip_norm, subset=None, per_unit=None):
         first, norms = super().clip_sum(params, examples, mask, clip_norm, subset)
         wild, _ = super().clip_sum(params, examples, mask, None, subset)
         return (first[0], wild[1]), norms
@@ -75,7 +75,7 @@ class OneLayerForgotten(PerExample):
 
 @dataclasses.dataclass(frozen=True)
 class CountedTwice(PerExample):
-    def clip_sum(self, params, examples, mask, clip_norm, subset=None):
+    def clip_sum(self, params, examples, mask, clip_norm, subset=None, per_unit=None):
         total, norms = super().clip_sum(params, examples, mask, clip_norm, subset)
         return jax.tree.map(lambda leaf: 2 * leaf, total), norms
 
@@ -84,7 +84,7 @@ class CountedTwice(PerExample):
 class GramNorms(PerExample):
     """Norms of Σ_p g_p a_p as before: the root of Σ_pq (a_p·a_q) g_p g_q in float32, whose terms cancel."""
 
-    def clip_sum(self, params, examples, mask, clip_norm, subset=None):
+    def clip_sum(self, params, examples, mask, clip_norm, subset=None, per_unit=None):
         patches, signs = examples
         square = jnp.einsum("rp,rpq,rq->r", signs, jnp.einsum("rpk,rqk->rpq", patches, patches), signs)
         norm = jnp.sqrt(square)
@@ -164,7 +164,7 @@ def test_fixed_seed(monkeypatch):
     def noise():
         return replay(PLAN.begin(loss, START, (X,), members=0)).noise
 
-    monkeypatch.setattr(loop, "fresh_key", lambda: seeded_key(0))
+    monkeypatch.setattr(loop, "fresh_key", lambda kind: seeded_key(0, kind))
     assert repeats(noise(), noise()) == PLAN.steps
 
 
