@@ -23,7 +23,7 @@ def released(records):
     counts = []
     for place in range(2):
         values = np.array([record[place] for record in records], np.float64)
-        counts += [octave_counts(values), bin_counts(values, 8.0)]
+        counts += [octave_counts(values), bin_counts(values, 8.0, 256)]
     texts = Counter(record[2] for record in records)
     return np.concatenate([*counts, [texts[text] for text in TEXTS]])
 
