@@ -101,24 +101,23 @@ def audit(
 
 def step_bounds(audited: AuditedPlan, plays: int, failure: float, seed: int | None = None) -> list[LowerBound]:
     """Of one step with the record in its batch; in form "f-dp" of the whole plan, if all its noise is as far off."""
-    alone = audited.one_step()
-    tested = two_errors(*played(alone, plays, seed), delta=audited.delta, failure=failure)
-    counting = tested.ratio.epsilon(audited.delta)
-    factor = tested.curve.noise(alone.history, audited.adjacency)
-    return [
-        _bound("step", "counting", counting, alone.epsilon, audited, failure, tested.ratio.plays),
-        _fdp("step", factor, audited, failure, tested.curve.plays),
-    ]
+    return _both_forms("step", audited.one_step(), audited, plays, failure, seed)
 
 
 def run_bounds(audited: AuditedPlan, runs: int, failure: float, seed: int | None = None) -> list[LowerBound]:
     """Of all steps, by the likelihood ratio of whole runs."""
-    tested = two_errors(*played(audited, runs, seed), delta=audited.delta, failure=failure)
-    counting = tested.ratio.epsilon(audited.delta)
-    factor = tested.curve.noise(audited.history, audited.adjacency)
+    return _both_forms("runs", audited, audited, runs, failure, seed)
+
+
+def _both_forms(
+    method: Method, attacked: AuditedPlan, whole: AuditedPlan, plays: int, failure: float, seed: int | None
+) -> list[LowerBound]:
+    tested = two_errors(*played(attacked, plays, seed), delta=whole.delta, failure=failure)
+    counting = tested.ratio.epsilon(whole.delta)
+    factor = tested.curve.noise(attacked.history, whole.adjacency)
     return [
-        _bound("runs", "counting", counting, audited.epsilon, audited, failure, tested.ratio.plays),
-        _fdp("runs", factor, audited, failure, tested.curve.plays),
+        _bound(method, "counting", counting, attacked.epsilon, whole, failure, tested.ratio.plays),
+        _fdp(method, factor, whole, failure, tested.curve.plays),
     ]
 
 

@@ -22,13 +22,22 @@ from bayesdp.learn import goals
 from bayesdp.learn.loop.course import Course
 from bayesdp.learn.loop.filter import Filter
 from bayesdp.learn.loop.iterates import Iterates
-from bayesdp.learn.loop.objective import ClipNorm, Objective, Params, Position, Signal, State, StepSettings
+from bayesdp.learn.loop.objective import (
+    GradientObjective,
+    GradientsAt,
+    Objective,
+    Params,
+    Position,
+    Signal,
+    State,
+    StepSettings,
+)
 from bayesdp.learn.loop.plan import Facts, Plan
 from bayesdp.learn.loop.run import Run
 from bayesdp.learn.loop.snapshot import Evaluate
 from bayesdp.learn.loop.training import Progress, Training
 from bayesdp.learn.records import Data, Record
-from bayesdp.mechanism.clipping import Norms, clip_rule
+from bayesdp.mechanism.clipping import clip_rule
 from bayesdp.mechanism.people import People, PeopleLoss
 from bayesdp.mechanism.people_books import gradients_of
 from bayesdp.mechanism.per_example import Gradients
@@ -39,7 +48,7 @@ Loss = Callable[[Params, Record], jax.Array]
 
 
 @dataclass(frozen=True)
-class Descent(Objective):
+class Descent(GradientObjective):
     """A loss whose noisy mean gradient goes to an optimiser."""
 
     gradients: Gradients
@@ -55,23 +64,9 @@ class Descent(Objective):
         updates, state = self.optimizer.update(released, state, point)
         return Position(optax.apply_updates(point, updates), state)
 
-    def clip_sum(
-        self,
-        params: Params,
-        examples: Data,
-        mask: jax.Array,
-        clip_norm: ClipNorm,
-        subset: Params | None = None,
-        per_unit: jax.Array | None = None,
-    ) -> tuple[Signal, Norms]:
-        """Σ_x m_x clip(M ∘ g_x) and the norms."""
-        return self.gradients.clip_sum(params, examples, mask, clip_norm, subset, per_unit)
-
-    def norms(
-        self, params: Params, examples: Data, mask: jax.Array, clip_norm: ClipNorm, subset: Params | None = None
-    ) -> Norms:
-        """The norms alone."""
-        return self.gradients.norms(params, examples, mask, clip_norm, subset)
+    def at(self, point: Params) -> GradientsAt:
+        """Those of the loss."""
+        return GradientsAt(self.gradients, point)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,11 +24,10 @@ import numpy as np
 import optax
 from jax import lax
 
-from bayesdp.learn.loop.objective import ClipNorm, Objective, Position, State, StepSettings
-from bayesdp.learn.records import Data
+from bayesdp.learn.loop.objective import GradientObjective, GradientsAt, Position, State, StepSettings
 from bayesdp.learn.sgmcmc.kernel import Kernel, Pace, Target, Theta
 from bayesdp.learn.sgmcmc.sghmc import SGHMC, Hamiltonian
-from bayesdp.mechanism import Activation, Dense, Gradients, ModelLoss, Norms, Sequential, gradients_of
+from bayesdp.mechanism import Activation, Dense, Gradients, ModelLoss, Sequential, gradients_of
 
 UNLABELLED, MADE = -1, -2
 """In place of a label."""
@@ -222,7 +221,7 @@ class BayesianGAN(SGHMC):
 
 
 @dataclass(frozen=True)
-class Trained(Objective):
+class Trained(GradientObjective):
     """D by its optimiser from the noisy gradient, G by SGD with the momentum of `Sampled`."""
 
     game: Game
@@ -245,27 +244,9 @@ class Trained(Objective):
         """The match with what is drawn for G."""
         return params._replace(latents=draws.latents, shocks=draws.shocks)
 
-    def clip_sum(
-        self,
-        params: Match,
-        examples: Data,
-        mask: jax.Array,
-        clip_norm: ClipNorm,
-        subset: Theta | None = None,
-        per_unit: jax.Array | None = None,
-    ) -> tuple[Theta, Norms]:
-        """Σ_x m_x clip(D's gradient by x) and the norms."""
-        return self.gradients.clip_sum(params.theta, examples, mask, clip_norm, subset, per_unit)
-
-    def norms(
-        self, params: Match, examples: Data, mask: jax.Array, clip_norm: ClipNorm, subset: Theta | None = None
-    ) -> Norms:
-        """The norms alone."""
-        return self.gradients.norms(params.theta, examples, mask, clip_norm, subset)
-
-    def zero(self, params: Match) -> Theta:
-        """An empty sum."""
-        return jax.tree.map(jnp.zeros_like, params.theta)
+    def at(self, point: Match) -> GradientsAt:
+        """Those of D's loss."""
+        return GradientsAt(self.gradients, point.theta)
 
     def advance(self, now: StepSettings, point: Match, state: State, released: Theta) -> Position:
         """D moves, then G against the new D."""

@@ -118,3 +118,43 @@ class Objective(Gradients, ABC):
         """The store with this step's iterates of all runs: `params` (runs, …)."""
         del now, params
         return store
+
+
+class GradientsAt(NamedTuple):
+    """Gradients of records, and where they are taken."""
+
+    gradients: Gradients
+    params: Params
+
+
+class GradientObjective(Objective):
+    """The signal of a record is its gradient."""
+
+    @abstractmethod
+    def at(self, point: Point) -> GradientsAt:
+        """Whose gradients a step at `point` asks for, and at which parameters."""
+
+    def clip_sum(
+        self,
+        params: Point,
+        examples: Data,
+        mask: jax.Array,
+        clip_norm: ClipNorm,
+        subset: Params | None = None,
+        per_unit: jax.Array | None = None,
+    ) -> tuple[Signal, Norms]:
+        """Σ_x m_x clip(M ∘ g_x) and the norms."""
+        here = self.at(params)
+        return here.gradients.clip_sum(here.params, examples, mask, clip_norm, subset, per_unit)
+
+    def norms(
+        self, params: Point, examples: Data, mask: jax.Array, clip_norm: ClipNorm, subset: Params | None = None
+    ) -> Norms:
+        """The norms alone."""
+        here = self.at(params)
+        return here.gradients.norms(here.params, examples, mask, clip_norm, subset)
+
+    def zero(self, params: Point) -> Signal:
+        """An empty sum."""
+        here = self.at(params)
+        return here.gradients.zero(here.params)

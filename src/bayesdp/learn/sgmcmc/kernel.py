@@ -17,12 +17,20 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from bayesdp.learn.loop.objective import ClipNorm, Numbers, Objective, Params, Point, Position, State, StepSettings
+from bayesdp.learn.loop.objective import (
+    GradientObjective,
+    GradientsAt,
+    Numbers,
+    Params,
+    Point,
+    Position,
+    State,
+    StepSettings,
+)
 from bayesdp.learn.models.density import Probabilistic
 from bayesdp.learn.models.network import Network
 from bayesdp.learn.models.reader import Model, probabilistic
 from bayesdp.learn.records import Data, Record
-from bayesdp.mechanism.clipping import Norms
 from bayesdp.mechanism.people import People, PeopleLoss
 from bayesdp.mechanism.people_books import gradients_of
 from bayesdp.mechanism.per_example import Gradients, PerExample
@@ -78,7 +86,7 @@ class Pace(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Kernel(Objective):
+class Kernel(GradientObjective):
     """The objective of a sampler, with its signals at θ; `records` is N, `samples` how many are kept."""
 
     target: Target
@@ -111,27 +119,9 @@ class Kernel(Objective):
         put = partial(lax.dynamic_update_index_in_dim, index=now.pace.slot, axis=0)
         return jax.tree.map(put, store, self.theta(params))
 
-    def clip_sum(
-        self,
-        params: Point,
-        examples: Data,
-        mask: jax.Array,
-        clip_norm: ClipNorm,
-        subset: Theta | None = None,
-        per_unit: jax.Array | None = None,
-    ) -> tuple[Theta, Norms]:
-        """Σ_x m_x clip(−∇log p(x|θ)) and the norms."""
-        return self.target.gradients.clip_sum(self.theta(params), examples, mask, clip_norm, subset, per_unit)
-
-    def norms(
-        self, params: Point, examples: Data, mask: jax.Array, clip_norm: ClipNorm, subset: Theta | None = None
-    ) -> Norms:
-        """The norms alone."""
-        return self.target.gradients.norms(self.theta(params), examples, mask, clip_norm, subset)
-
-    def zero(self, params: Point) -> Theta:
-        """An empty sum."""
-        return jax.tree.map(jnp.zeros_like, self.theta(params))
+    def at(self, point: Point) -> GradientsAt:
+        """Those of −log p(x|θ) at the iterate."""
+        return GradientsAt(self.target.gradients, self.theta(point))
 
     def advance(self, now: StepSettings, point: Point, state: State, released: Theta) -> Position:
         """The point and state after a step, from the noisy mean of the gradients."""

@@ -17,11 +17,10 @@ import jax
 import jax.numpy as jnp
 
 from bayesdp import errors
-from bayesdp.learn.loop.objective import ClipNorm, Position
-from bayesdp.learn.records import Data, Record
+from bayesdp.learn.loop.objective import GradientsAt, Position
+from bayesdp.learn.records import Record
 from bayesdp.learn.sgmcmc.kernel import Kernel, Pace, Target, Theta
 from bayesdp.learn.sgmcmc.sampler import Sampler
-from bayesdp.mechanism.clipping import Norms
 from bayesdp.mechanism.per_example import PerExample
 
 
@@ -48,23 +47,9 @@ class Preconditioned(Kernel):
         """The iterate."""
         return point.theta
 
-    def clip_sum(
-        self,
-        params: Scaled,
-        examples: Data,
-        mask: jax.Array,
-        clip_norm: ClipNorm,
-        subset: Theta | None = None,
-        per_unit: jax.Array | None = None,
-    ) -> tuple[Theta, Norms]:
-        """Σ_x m_x clip(−G^½ ∇log p(x|θ)) and the norms."""
-        return self._along(params).clip_sum(self.zero(params), examples, mask, clip_norm, subset, per_unit)
-
-    def norms(
-        self, params: Scaled, examples: Data, mask: jax.Array, clip_norm: ClipNorm, subset: Theta | None = None
-    ) -> Norms:
-        """The norms alone."""
-        return self._along(params).norms(self.zero(params), examples, mask, clip_norm, subset)
+    def at(self, point: Scaled) -> GradientsAt:
+        """Those of −log p(x|θ) times G^½."""
+        return GradientsAt(self._along(point), jax.tree.map(jnp.zeros_like, point.theta))
 
     def _along(self, point: Scaled) -> PerExample:
         """Gradients in u at 0 of the loss at θ + G^½ u: those in θ times G^½."""
