@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 TORCH := .venv-torch
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-fast test-torch check-estimators lint bench plans adversarial lattice preparation front-door crash audit errata figures clean
+.PHONY: demo dist test test-fast test-torch check-estimators lint bench plans adversarial lattice preparation front-door crash audit errata figures clean
 # Elsewhere a test has one device, see tests/conftest.py.
 ON_TWO_DEVICES := tests/mechanism/test_devices.py tests/mechanism/test_step.py tests/integration/test_whole_step.py
 .DEFAULT_GOAL := help
@@ -28,6 +28,10 @@ test-torch: $(TORCH)/.test  ## the bridge to Opacus and PyTorch, in an environme
 
 check-estimators: $(VENV)/.test  ## scikit-learn's check_estimator with the real learners (minutes; the suite has a quick one)
 	$(BIN)/python benchmarks/check_estimators.py
+
+dist: $(VENV)/.plain  ## build sdist and wheel, and try both in clean environments of every Python at hand
+	$(PIP) build && rm -rf dist && $(BIN)/python -m build --outdir dist .
+	$(BIN)/python benchmarks/clean_installs.py dist
 
 lint: $(VENV)/.lint  ## format, style, types and the direction of imports
 	$(BIN)/ruff format --check .

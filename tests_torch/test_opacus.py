@@ -40,7 +40,7 @@ def records():
     return torch.randn(300, 1, 8, 8), torch.randint(0, 5, (300,))
 
 
-def private(mode, net, records, attached=True, **more):
+def private(mode, net, records, **more):
     """A loop of three steps; what was attached, each step's witnesses' norms, and per-sample norms by both."""
     x, y = records
     with warnings.catch_warnings():
