@@ -12,14 +12,11 @@ import tempfile
 from pathlib import Path
 
 PYTHONS = ("python3.11", "python3.12", "python3.13")
+PLAN = ("epsilon", "--noise-multiplier", "1", "--sampling-rate", "0.01", "--steps", "1000", "--delta", "1e-5")
 TRIED = (
     ("-m", "bayesdp", "--version"),
     ("-m", "bayesdp", "doctor"),
-    (
-        "-m",
-        "bayesdp",
-        *["epsilon", "--noise-multiplier", "1", "--sampling-rate", "0.01", "--steps", "1000", "--delta", "1e-5"],
-    ),
+    ("-m", "bayesdp", *PLAN),
     ("-c", "import sys, bayesdp.accountant; assert 'jax' not in sys.modules"),
     ("-c", "import bayesdp.sklearn as s; s.PrivateClassifier, s.PrivateScaler"),
 )

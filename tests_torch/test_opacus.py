@@ -40,7 +40,7 @@ def records():
     return torch.randn(300, 1, 8, 8), torch.randint(0, 5, (300,))
 
 
-def private(mode, net, records, **more):
+def private(mode, net, records, most=0.5, **more):
     """A loop of three steps; what was attached, each step's witnesses' norms, and per-sample norms by both."""
     x, y = records
     with warnings.catch_warnings():
@@ -53,7 +53,7 @@ def private(mode, net, records, **more):
             data_loader=DataLoader(TensorDataset(x[200:], y[200:]), batch_size=20),
             criterion=nn.CrossEntropyLoss(),
             noise_multiplier=1.0,
-            max_grad_norm=0.5,
+            max_grad_norm=most,
             grad_sample_mode=mode,
             **more,
         )
@@ -139,7 +139,8 @@ def test_layers_of_all_kinds_against_one_record_at_a_time():
 
 
 def test_clipping_by_layer(records):
-    _, log, _, _ = private("hooks", convolutional(), records, clipping="per_layer")  # max_grad_norm: one for each
+    _, log, _, _ = private("hooks", convolutional(), records, [0.1] * 6, clipping="per_layer")
+    assert log.log.steps == log.log.population.steps == 3
     assert log.guarantees[1].epsilon <= log.guarantees[0].epsilon * 1.1
 
 
