@@ -88,10 +88,13 @@ class PosteriorVI:
         num_particles: Monte Carlo draws a step.
         averaged_fraction: share of the last iterates whose mean is the result (0: the last one).
         initial_scale: the guide's first standard deviation.
-        temper, extra_std: samples come from N(mean, temper·covariance + extra_std²): above 1 and 0 they tell less.
-        radius, scales: public bounds for the mean's length and the (least, largest) standard deviation on the real
-            line; with both there is a finite DP ε.
-        delta, coverage, failure: of the guarantees.
+        temper: samples come from N(mean, temper·covariance + extra_std²): above 1 they tell less.
+        extra_std: the same; above 0 they tell less.
+        radius: a public bound for the mean's length on the real line; with `scales` there is a finite DP ε.
+        scales: public bounds, (least, largest), for its standard deviation.
+        delta: of the guarantees.
+        coverage: the share of people that the Bayesian guarantee speaks for.
+        failure: the chance that it does not.
         strength: "weak" is the ε of ordinary (ε, δ), how many samples are drawn not depending on their values; "strong"
             bounds the loss itself, whenever sampling stops.
         adjacency: "replace-one" for promises about exchanging a record for another. A record's share is then one of
