@@ -60,6 +60,12 @@ class InstanceAccountant(states.Saved):
             each record, as its owner chose; for "filter" also (records, orders), infinite where an order has no limit.
 
     Guarantees: see each method; queries change nothing; a refused call changes nothing.
+
+    Example:
+        >>> named = bd.InstanceAccountant(records=2, cap=1.0)
+        >>> named.step([0.1, 1.0], noise_std=2.0, sampling_rate=0.02, steps=100)
+        >>> named.epsilon(delta=1e-5).round(2)
+        array([0.04, 0.41])
     """
 
     signal = "sensitivities"

@@ -58,6 +58,10 @@ class Curvature:
             keeps that in a generalised linear model, whose gradient is x times a rising function of xᵀθ; in general
             it does not.
         feature_bound: the longest row of features that `record` is meant for; longer ones are refused by `fit`.
+
+    Example:
+        >>> bd.Curvature.logistic(records=5000, feature_bound=1.0).record
+        0.25
     """
 
     records: int

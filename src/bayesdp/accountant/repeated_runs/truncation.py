@@ -46,6 +46,10 @@ class Truncation:
         order: the Rényi order of the budget; None takes the one that pays for most steps of a record at the clip norm.
 
     Bad input gets `InputError` naming the field.
+
+    Example:
+        >>> bd.Truncation(epsilon=0.5, delta=0.002).runs_needed(failure=0.05)
+        2995
     """
 
     epsilon: float

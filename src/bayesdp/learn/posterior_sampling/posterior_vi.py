@@ -106,6 +106,14 @@ class PosteriorVI:
         accounting: "coupled", or "one-step" for the paper's own recipe, which is unsound (ERR 8).
 
     Bad input gets `InputError` naming the field.
+
+    Example:
+        >>> import numpy as np
+        >>> x = np.random.default_rng(0).normal(1.0, 1.0, 100).astype(np.float32)
+        >>> model = bd.NormalPrior(np.zeros(1), 4.0), lambda mean, record: -((record - mean[0]) ** 2) / 2
+        >>> secret = bd.PosteriorVI(sampling_rate=1.0, steps=20, samples=2).fit(model, x)
+        >>> secret.sample(1).shape, secret.remaining, secret.guarantees[0].epsilon
+        ((1, 1), 1, inf)
     """
 
     sampling_rate: float
