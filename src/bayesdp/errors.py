@@ -54,7 +54,7 @@ class InputError(ValueError):
 
     `spelled` has the same sentence for whoever knows the arguments under other names.
 
-    Example:
+    Examples:
         >>> try:
         ...     bd.WorstCaseAccountant().step(noise_multiplier=-1.0)
         ... except bd.InputError as refusal:

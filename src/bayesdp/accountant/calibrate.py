@@ -102,7 +102,7 @@ def noise_for(
 
     Bad input, and an ε that no noise reaches (orders end somewhere: some log(1/δ)/λ is always left), get `InputError`.
 
-    Example:
+    Examples:
         >>> round(bd.noise_for(epsilon=2.0, delta=1e-5, sampling_rate=0.01, steps=1000), 3)
         0.959
         >>> round(bd.noise_for(attacker=0.55, sampling_rate=0.01, steps=1000), 3)

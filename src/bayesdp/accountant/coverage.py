@@ -33,7 +33,7 @@ class Curve:
         limit: the ε that nobody's exceeds (H14), infinite when no clip norm was given.
         dp: what the plan promises everybody at the same δ, a little below `limit`.
 
-    Example:
+    Examples:
         >>> typical = bd.BayesianAccountant(cap=1.0)
         >>> for side in ("absent", "present"):
         ...     typical.step([0.1] * 1500 + [1.0] * 500, noise_std=2.0, sampling_rate=0.02, steps=100, orientation=side)

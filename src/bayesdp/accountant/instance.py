@@ -61,7 +61,7 @@ class InstanceAccountant(states.Saved):
 
     Guarantees: see each method; queries change nothing; a refused call changes nothing.
 
-    Example:
+    Examples:
         >>> named = bd.InstanceAccountant(records=2, cap=1.0)
         >>> named.step([0.1, 1.0], noise_std=2.0, sampling_rate=0.02, steps=100)
         >>> named.epsilon(delta=1e-5).round(2)

@@ -57,7 +57,7 @@ class WorstCaseAccountant(states.Saved):
     Guarantee: valid for steps fixed in advance, in any order, the noise drawn afresh each time. Queries
     change nothing. Bad input gets `InputError` and leaves no trace.
 
-    Example:
+    Examples:
         >>> account = bd.WorstCaseAccountant()
         >>> account.step(noise_multiplier=1.0, sampling_rate=0.01, steps=1000)
         >>> round(account.epsilon(delta=1e-5), 3)

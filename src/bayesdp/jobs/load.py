@@ -30,7 +30,7 @@ def load(path: str | Path, *, trust_code: bool = False) -> Run | Published | Sav
 
     Bad input: a folder without a finished run, or with a damaged file, gets `InputError`.
 
-    Example:
+    Examples:
         >>> import jax.numpy as jnp, numpy as np, optax, tempfile
         >>> plan = bd.SGD(sampling_rate=0.5, steps=4, optimizer=optax.sgd(0.1), noise_multiplier=2.0)
         >>> run = plan.fit(lambda w, record: (record - w) ** 2, jnp.zeros(()), np.ones(50, np.float32))

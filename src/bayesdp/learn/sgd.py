@@ -88,7 +88,7 @@ class SGD(Plan):
 
     Bad input gets `InputError` naming the field.
 
-    Example:
+    Examples:
         >>> import jax.numpy as jnp, numpy as np, optax
         >>> x = np.random.default_rng(0).normal(size=(200, 2)).astype(np.float32)
         >>> y = np.sign(x[:, 0]).astype(np.float32)

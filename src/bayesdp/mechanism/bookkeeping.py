@@ -44,7 +44,7 @@ class ModelLoss:
         model: layers of `bayesdp.mechanism.layers`.
         example_loss: of one record's output and label, such as `cross_entropy` of `bayesdp.learn.models.networks`.
 
-    Example:
+    Examples:
         >>> from bayesdp.learn.models.networks import cross_entropy
         >>> from bayesdp.mechanism.layers import Activation, Dense, Sequential
         >>> loss = bd.ModelLoss(Sequential((Dense(8), Activation("tanh"), Dense(2))), cross_entropy)

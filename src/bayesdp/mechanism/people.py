@@ -37,7 +37,7 @@ class People:
         rows: a tree of arrays (people, rows, …).
         present: (people, rows): which of these are somebody's rows.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> visits = bd.People.of(np.arange(5.0), ["ann", "ben", "ann", "ann", "ben"], most=3)
         >>> visits.present.sum(axis=1).tolist()  # rows of Ann and of Ben

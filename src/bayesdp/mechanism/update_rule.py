@@ -22,7 +22,7 @@ Number = jax.Array | float
 class Sum:
     """U(B) = Σ clip(g_x): the sum of clipped gradients, divided by a public number.
 
-    Example:
+    Examples:
         >>> bd.Sum().sensitivity(3.0)
         3.0
     """
@@ -48,7 +48,7 @@ class Mean:
     Args:
         smallest_batch: b0, the least number that a sum is divided by.
 
-    Example:
+    Examples:
         >>> bd.Mean(smallest_batch=9).sensitivity(1.0)
         0.2
     """

@@ -122,7 +122,7 @@ class PrivateClassifier(ClassifierMixin, _PrivateLinear):  # type: ignore[misc]
 
     Bad input gets `InputError`, which is a `ValueError`.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from bayesdp.sklearn import PrivateClassifier
         >>> rng = np.random.default_rng(0)
@@ -206,7 +206,7 @@ class PrivateRegressor(RegressorMixin, _PrivateLinear):  # type: ignore[misc]
 
     Attributes: `guarantees_`, `n_iter_`, `weights_`, `n_features_in_`, `feature_names_in_`, as there.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from bayesdp.sklearn import PrivateRegressor
         >>> rng = np.random.default_rng(0)

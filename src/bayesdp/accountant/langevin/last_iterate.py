@@ -59,7 +59,7 @@ class Curvature:
             it does not.
         feature_bound: the longest row of features that `record` is meant for; longer ones are refused by `fit`.
 
-    Example:
+    Examples:
         >>> bd.Curvature.logistic(records=5000, feature_bound=1.0).record
         0.25
     """

@@ -47,7 +47,7 @@ class Truncation:
 
     Bad input gets `InputError` naming the field.
 
-    Example:
+    Examples:
         >>> bd.Truncation(epsilon=0.5, delta=0.002).runs_needed(failure=0.05)
         2995
     """

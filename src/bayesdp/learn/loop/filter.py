@@ -42,7 +42,7 @@ class Filter:
 
     Bad input gets `InputError` naming the field.
 
-    Example:
+    Examples:
         >>> bd.Filter(2.0).largest, bd.Filter([0.5, 2.0, 1.0]).largest
         (2.0, 2.0)
     """

@@ -87,7 +87,7 @@ class NormalPrior:
 
     Bad input: a covariance that is not positive (definite) or does not fit gets `InputError`.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> prior = bd.NormalPrior(np.zeros(3), 4.0)  # three weights of standard deviation 2
     """

@@ -36,7 +36,7 @@ class Network:
 
     Bad input: a precision that is not positive gets `InputError`.
 
-    Example:
+    Examples:
         >>> import jax.numpy as jnp
         >>> net = bd.Network(lambda w, record: (record[1] - record[0] @ w) ** 2 / 2, jnp.zeros(3), precision=4.0)
         >>> net.precision

@@ -39,7 +39,7 @@ class Posterior(Published):
         notes: what a reader should know of the result.
         variational: the guide's own posterior where this one was corrected for the noise.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> x = np.random.default_rng(0).normal(1.0, 1.0, 400).astype(np.float32)
         >>> model = bd.NormalPrior(np.zeros(1), 4.0), lambda mean, record: -((record - mean[0]) ** 2) / 2

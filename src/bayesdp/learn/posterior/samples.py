@@ -42,7 +42,7 @@ class SampledPosterior(Published):
         diverged: numbers of the chains that were left out, from 0.
         notes: what a reader should know of the result.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> x = np.random.default_rng(0).normal(1.0, 1.0, 400).astype(np.float32)
         >>> model = bd.NormalPrior(np.zeros(1), 4.0), lambda mean, record: -((record - mean[0]) ** 2) / 2

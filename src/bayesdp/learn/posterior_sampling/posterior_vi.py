@@ -107,7 +107,7 @@ class PosteriorVI:
 
     Bad input gets `InputError` naming the field.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> x = np.random.default_rng(0).normal(1.0, 1.0, 100).astype(np.float32)
         >>> model = bd.NormalPrior(np.zeros(1), 4.0), lambda mean, record: -((record - mean[0]) ** 2) / 2

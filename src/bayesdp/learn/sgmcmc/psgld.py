@@ -121,7 +121,7 @@ class PSGLD(Sampler):
 
     Noise that is added raises the temperature. Bad input gets `InputError` naming the field.
 
-    Example:
+    Examples:
         >>> walk = bd.PSGLD(sampling_rate=0.1, steps=200, step_size=1e-3, engine="rdp").calibrate_step(epsilon=2.0)
         >>> walk.epsilon() <= 2.0
         True

@@ -57,7 +57,7 @@ class SGLD(Sampler):
             effect), at the least of what it costs alone (L7) and of what all together cost. `fit` tries the curvature
             on made-up records, and refuses data that it does not allow for, and at once a step that is too long for it.
 
-    Example:
+    Examples:
         >>> walk = bd.SGLD(sampling_rate=0.1, steps=200, step_size=1e-3, engine="rdp").calibrate_step(epsilon=2.0)
         >>> walk.epsilon() <= 2.0
         True

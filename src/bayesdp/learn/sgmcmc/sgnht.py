@@ -59,7 +59,7 @@ class SGNHT(MomentumSampler):
 
     Bad input gets `InputError` naming the field.
 
-    Example:
+    Examples:
         >>> walk = bd.SGNHT(sampling_rate=0.1, steps=200, step_size=1e-3, friction=10.0, engine="rdp")
         >>> walk = walk.calibrate_step(epsilon=2.0)
         >>> walk.epsilon() <= 2.0

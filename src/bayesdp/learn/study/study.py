@@ -69,7 +69,7 @@ class Study:
 
     Bad input gets `InputError` naming the field.
 
-    Example:
+    Examples:
         >>> import optax
         >>> plan = bd.SGD(sampling_rate=0.5, steps=4, optimizer=optax.sgd(0.1), noise_multiplier=4.0)
         >>> study = bd.Study(plan, runs=10, truncation=bd.Truncation(epsilon=0.5, delta=0.1))

@@ -77,7 +77,7 @@ class VI(Inference[Posterior]):
     The optimiser sees the gradient of -ELBO/N ("natural": the natural gradient of -ELBO). S2's σ is half of
     `noise_multiplier`: its noise is 2cσ. Bad input gets `InputError` naming the field.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> x = np.random.default_rng(0).normal(1.0, 1.0, 400).astype(np.float32)
         >>> model = bd.NormalPrior(np.zeros(1), 4.0), lambda mean, record: -((record - mean[0]) ** 2) / 2
