@@ -3,6 +3,7 @@
 - `<!-- commands -->` becomes the reference of the command line, read from the Typer application.
 - `<!-- include: CONTRIBUTING.md -->` becomes that file, its links put right.
 - Pictures of `results/` are copied to the site, and links from pages to them lead there.
+- `docs/results.md`, one long page, becomes a page for each paper.
 """
 
 from __future__ import annotations
@@ -18,16 +19,47 @@ FIGURES = "figures"
 OUTSIDE = {"../README.md": "index.md", "../CONTRIBUTING.md": "contributing.md", "../CHANGELOG.md": "changelog.md"}
 """Pages at the top of the repository, and where the site has them."""
 
+RESULTS = "results.md"
+PAPERS = {
+    "bayesian-dp": ("## bdp-fig1:", "Bayesian DP (S0 and S1)"),
+    "beyond": ("## mnist-scattering:", "Beyond the papers: features, the front door, preparation"),
+    "variational": ("# Private variational inference", "Private variational inference (S2)"),
+    "langevin": ("# Private Langevin dynamics", "Private Langevin dynamics (S4)"),
+    "per-instance": ("# Per-instance privacy", "Per-instance privacy of DP-SGD (S3)"),
+}
+"""Name of a page → the line of `docs/results.md` that it begins with, and its title, in their order there."""
+
 
 def on_files(files: Files, config: Any) -> Files:
     """Add the figures and tables of `results/`."""
     for made in sorted((ROOT / "results").iterdir()):
         files.append(File.generated(config, f"{FIGURES}/{made.name}", abs_src_path=str(made)))
+    for name, text in results()[1].items():
+        files.append(File.generated(config, f"results/{name}.md", content=text))
     return files
+
+
+def results() -> tuple[str, dict[str, str]]:
+    """Split `docs/results.md`: what it begins with and a list of the rest, and the page of each paper by name."""
+    text = (ROOT / "docs" / RESULTS).read_text(encoding="utf-8")
+    starts = [re.search(rf"^{re.escape(line)}", text, re.M) for line, _ in PAPERS.values()]
+    if None in starts:
+        raise ValueError(f"docs/{RESULTS} has lost a heading of PAPERS in docs/_site/hooks.py")
+    cuts = [start.start() for start in starts if start] + [len(text)]
+    pages = {}
+    for (name, (_, title)), start, end in zip(PAPERS.items(), cuts, cuts[1:], strict=False):
+        own = re.sub(r"\A# .*\n", "", text[start:end])
+        own = re.sub(r"^# ", "## ", own, flags=re.M)  # a title within a page
+        own = re.sub(r"\]\((?!#|http)", "](../", own)
+        pages[name] = f"# {title}\n\n{own}"
+    contents = "\n".join(f"- [{title}](results/{name}.md)" for name, (_, title) in PAPERS.items())
+    return f"{text[: cuts[0]]}\n## Pages\n\n{contents}\n", pages
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Fill in what is made, and lead links out of `docs/` to where the site has their ends."""
+    if page.file.src_uri == RESULTS:
+        markdown = results()[0]
     markdown = re.sub(r"<!-- include: (\S+) -->", lambda found: included(found[1]), markdown)
     if "<!-- commands -->" in markdown:
         markdown = markdown.replace("<!-- commands -->", commands())
