@@ -3,6 +3,7 @@
 - `<!-- commands -->` becomes the reference of the command line, read from the Typer application.
 - `<!-- include: CONTRIBUTING.md -->` becomes that file, its links put right.
 - Pictures of `results/` are copied to the site, and links from pages to them lead there.
+- A page of `docs/how-to` that `mkdocs.yml` does not name is put at the end of the others.
 - `docs/results.md`, one long page, becomes a page for each paper.
 """
 
@@ -28,6 +29,14 @@ PAPERS = {
     "per-instance": ("# Per-instance privacy", "Per-instance privacy of DP-SGD (S3)"),
 }
 """Name of a page → the line of `docs/results.md` that it begins with, and its title, in their order there."""
+
+
+def on_config(config: Any) -> Any:
+    """Add how-to pages that are new."""
+    pages = next(part["How-to"] for part in config.nav if "How-to" in part)
+    found = sorted(f"how-to/{path.name}" for path in (ROOT / "docs" / "how-to").glob("*.md"))
+    pages.extend(page for page in found if page not in pages)
+    return config
 
 
 def on_files(files: Files, config: Any) -> Files:
