@@ -223,7 +223,11 @@ def _npz(source: Source) -> Iterator[Step]:
 
 def _rows(source: Source, found: ArrayFiles) -> Iterator[Step]:
     name = _chosen(source, found)
+    if not found.is_array(name):
+        raise source.unfit("to hold an array of numbers of shape (steps, records)", "no array")
     shape, dtype = found.header(name)
+    if dtype.hasobject:
+        raise ValueError("pickled")
     if len(shape) != 2 or dtype.kind not in "fiu":
         raise source.unfit("to hold an array of numbers of shape (steps, records)", f"shape {shape} of {dtype}")
     if shape[1] == 0:

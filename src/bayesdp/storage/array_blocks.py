@@ -30,10 +30,14 @@ class ArrayFiles:
 
     @property
     def names(self) -> list[str]:
-        """What the arrays are called; an NPY file holds one called "array"."""
+        """What there is in the file; an NPY file holds one called "array"."""
         if self.archive is None:
             return ["array"]
-        return [one.removesuffix(".npy") for one in self.archive.namelist() if one.endswith(".npy")]
+        return [one.removesuffix(".npy") for one in self.archive.namelist()]
+
+    def is_array(self, name: str) -> bool:
+        """Whether that is an array, by its ending."""
+        return self.archive is None or f"{name}.npy" in self.archive.namelist()
 
     def header(self, name: str) -> Header:
         """Shape and type. What is no array raises ValueError."""
@@ -62,6 +66,7 @@ class ArrayFiles:
                 if len(content) != count * row:
                     raise ValueError("ends early")
                 yield np.frombuffer(content, dtype).reshape(count, *shape[1:])
+            file.read(1)  # an archive compares its checksum at the end
 
     @contextmanager
     def _open(self, name: str) -> Iterator[IO[bytes]]:
@@ -73,7 +78,7 @@ class ArrayFiles:
 def open_arrays(path: Path) -> Iterator[ArrayFiles]:
     """The arrays of a file, by its content: an archive or a single array."""
     with path.open("rb") as file:
-        archived = file.read(4) == b"PK\x03\x04"
+        archived = file.read(4) in (b"PK\x03\x04", b"PK\x05\x06")  # the second of an archive without anything
     if not archived:
         yield ArrayFiles(None, path)
         return
