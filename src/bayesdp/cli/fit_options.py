@@ -18,13 +18,13 @@ Model = Annotated[
     ),
 ]
 Method = Annotated[
-    str,
+    str | None,
     option(
         MODEL,
         "--method",
         "NAME",
-        "vi: noise for privacy, the posterior may be published (DP). posterior-vi: no noise, --samples of a secret "
-        "posterior are released.",
+        "newton: a few noisy sums, intervals that know of the noise (DP); taken for up to 150 parameters if left out. "
+        "vi: many noisy steps (DP). posterior-vi: no noise, --samples of a secret posterior are released.",
     ),
 ]
 Group = Annotated[
