@@ -23,15 +23,18 @@ from bayesdp.jobs.plans import methods
 from bayesdp.jobs.plans.methods import METHODS, PACED, Method
 from bayesdp.jobs.saved.posterior import SavedPosterior
 from bayesdp.learn.loop.run_folder import RunFolder
+from bayesdp.learn.models.density import Probabilistic
 from bayesdp.learn.models.people import of_people
 from bayesdp.learn.models.table_models import TASKS, outcome_of
 from bayesdp.learn.models.user_file import is_file, kept
 from bayesdp.learn.posterior_sampling.posterior_vi import MOST_SAMPLES, PosteriorVI
+from bayesdp.learn.records import Data
 from bayesdp.learn.second_order.newton import Newton
 from bayesdp.learn.second_order.shares import STEPS as NEWTON_STEPS
 from bayesdp.learn.vi.elbo import VARIANTS, Variant
 from bayesdp.learn.vi.guide import KINDS, Kind
-from bayesdp.learn.vi.suggest import pace
+from bayesdp.learn.vi.noise_aware import BATCHES
+from bayesdp.learn.vi.suggest import STEPS, gradient_sizes, pace, rate_for_steps
 from bayesdp.learn.vi.vi import VI, default_optimizer, paced_optimizer
 
 SAMPLES = 10
@@ -180,6 +183,44 @@ class PosteriorJob(Job):
         if self.noise_multiplier is not None or self.epsilon is None:
             return chosen
         return dataclasses.replace(chosen, noise_multiplier=chosen.plan().calibrate(self.epsilon).noise_multiplier)
+
+    def _settled_secret(self, records: int, reading: Probabilistic) -> Self:
+        self.check_share(self.holdout or 0)
+        rate = self.sampling_rate or defaults.sampling_rate(records)
+        steps = self.length(rate, STEPS_OF_NEIGHBOURS)
+        chosen = dataclasses.replace(
+            self, samples=self.samples or SAMPLES, sampling_rate=rate, steps=steps, epochs=None
+        )
+        if self.epsilon is None:
+            return chosen
+        return dataclasses.replace(
+            chosen, extra_std=chosen.secret_plan().calibrate(self.epsilon, dim=reading.dim).extra_std
+        )
+
+    def _settled_noisy(self, records: int, reading: Probabilistic, data: Data) -> Self:
+        delta, rate = float(self.delta or 0), self.sampling_rate
+        if rate is None and self.epsilon is not None:
+            rate = rate_for_steps(self.length(1.0, STEPS), records, reading.dim, self.epsilon, delta, self.adjacency)
+        rate = rate or defaults.sampling_rate(records)
+        steps = self.length(rate, STEPS)
+        enough = math.ceil(2 * BATCHES / VI.averaged_fraction)
+        if self.noise_aware and steps < enough:
+            raise errors.refuse("steps", steps, f"to be at least {enough} with {errors.Argument('noise_aware', True)}")
+        aware = steps >= enough if self.noise_aware is None else self.noise_aware
+        sizes = gradient_sizes(reading, data)
+        clip = self.clip_norm or float(f"{sizes.hardly_clipped if aware else sizes.clip_norm:.3g}")
+        curvature = float(f"{sizes.curvature:.3g}")
+        chosen = dataclasses.replace(
+            self, sampling_rate=rate, steps=steps, epochs=None, noise_aware=aware, clip_norm=clip, curvature=curvature
+        )
+        multiplier = self.noise_multiplier
+        if multiplier is None and self.epsilon is not None:
+            multiplier = chosen.plan().calibrate(self.epsilon).noise_multiplier
+        step = self.learning_rate
+        if step is None and self.variant != "natural":
+            noisy = dataclasses.replace(chosen, noise_multiplier=multiplier)
+            step = defaults.step_of_means(noisy.wander(records), noisy.paced)
+        return dataclasses.replace(chosen, noise_multiplier=multiplier, learning_rate=step)
 
     def wander(self, records: int) -> float:
         """How far the noise of a settled job carries a mean whose steps are 1: z C √T/(q N)."""

@@ -142,8 +142,8 @@ class Scores(Objective):
         back = jnp.linalg.inv(point.white)
         shape = point.white @ point.curvature @ point.white.T
         std = now.noise_std * cuts[1] / jnp.sqrt(jnp.maximum(share[1], _TINY)) / self.records
-        better = back @ symmetric.shrunk(sums[1] / self.records, shape, std, jnp).matrix @ back.T
-        learnt = jnp.where(share[1] > 0, symmetric.floored(better, 0.0, jnp), point.curvature)
+        bends = symmetric.upright(symmetric.shrunk(sums[1] / self.records, shape, std, jnp).matrix, FLOOR, jnp)
+        learnt = jnp.where(share[1] > 0, back @ bends @ back.T, point.curvature)
         theta = point.theta + jnp.where(share[0] > 0, self._newton(point.theta, back @ score, learnt), 0)
         # The steps that are read have the same coordinates, so that they are of the same score.
         white = jnp.where(number < len(self.shares) - READ, self._white(learnt), point.white)

@@ -68,6 +68,12 @@ def floored(matrix: Matrix, least: Any, xp: ModuleType = np) -> Matrix:
     return (vectors * xp.maximum(values, least)[..., None, :]) @ xp.swapaxes(vectors, -1, -2)
 
 
+def upright(matrix: Matrix, least: Any, xp: ModuleType = np) -> Matrix:
+    """|M|: eigenvalues without their sign, at least `least`. Far from an optimum curvature may be of either sign."""
+    values, vectors = xp.linalg.eigh((matrix + xp.swapaxes(matrix, -1, -2)) / 2)
+    return (vectors * xp.maximum(xp.abs(values), least)[..., None, :]) @ xp.swapaxes(vectors, -1, -2)
+
+
 def power(matrix: Matrix, exponent: float, least: Any, xp: ModuleType = np) -> Matrix:
     """M^exponent, eigenvalues taken to be at least `least`; symmetric, so that no order of columns is preferred."""
     values, vectors = xp.linalg.eigh((matrix + xp.swapaxes(matrix, -1, -2)) / 2)
