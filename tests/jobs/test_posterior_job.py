@@ -72,8 +72,11 @@ def test_the_method_follows_the_model(data):
     assert plain.settled(data) == plain
     assert isinstance(plain.plan(), Newton)
     assert plain.plan().calibrate(2.0).noise_multiplier == plain.noise_multiplier
-    assert methods.suited("mixture", 5, paced=False) == "vi"
-    assert methods.suited("logistic", 500, paced=False) == "vi"
+    known = plain.described(data).read_model(data.x, data.y)
+    assert methods.suited("my_model.py:model", known, paced=False) == "newton"
+    assert methods.suited("hierarchical", known, paced=False) == "vi"
+    assert methods.suited("linear", dataclasses.replace(known, binary=False), paced=False) == "vi"
+    assert methods.suited("logistic", dataclasses.replace(known, dim=500), paced=False) == "vi"
     with pytest.raises(InputError, match="Expected guide to be left out with method='newton'"):
         PosteriorJob(data=CANCER, model="logistic", epsilon=2.0, method="newton", guide="full-rank")
 

@@ -23,7 +23,7 @@ Method = Annotated[
         MODEL,
         "--method",
         "NAME",
-        "newton: a few noisy sums, intervals that know of the noise (DP); taken for up to 150 parameters if left out. "
+        "newton: a few noisy sums, intervals that know of the noise (DP); if left out taken for yes/no and counts. "
         "vi: many noisy steps (DP). posterior-vi: no noise, --samples of a secret posterior are released.",
     ),
 ]

@@ -56,8 +56,8 @@ class PosteriorJob(Job):
 
     Args:
         model: a name of `family.OUTCOMES`, or `file.py:function` (`model_file`).
-        method: see the module. None: "newton" for a regression or a model of one's own with at most 150 parameters,
-            else, or where steps or a guide are given, "vi".
+        method: see the module. None: "newton" for yes/no outcomes and counts with at most 150 parameters; else, or
+            where steps or a guide are given, "vi".
         guide: of "vi", "mean-field" or "full-rank".
         variant, clip_norm: see `VI`; noise_aware too: None for intervals that know of the noise where steps are enough.
         learning_rate: a constant step of the means; None: paced by `curvature` (`suggest.pace`), or by
@@ -172,7 +172,7 @@ class PosteriorJob(Job):
         paced = any(
             getattr(self, field.name) != field.default for field in dataclasses.fields(self) if field.name in PACED
         )
-        chosen = dataclasses.replace(chosen, method=self.method or methods.suited(self.model, reading.dim, paced=paced))
+        chosen = dataclasses.replace(chosen, method=self.method or methods.suited(self.model, reading, paced=paced))
         if chosen.method == "newton":
             return chosen._settled_newton()
         arguments = people.mapped(people.trained_on(data), lambda rows: described.family.arguments(*rows))

@@ -11,16 +11,13 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from bayesdp import errors
-from bayesdp.learn.models.user_file import is_file
+from bayesdp.learn.models.density import Probabilistic
 
 Method = Literal["newton", "vi", "posterior-vi"]
 METHODS: tuple[Method, ...] = ("newton", "vi", "posterior-vi")
 
 MOST_OF_NEWTON = 150
 """Parameters up to which "newton" is taken unless told: a record's curvature has d²/2 numbers, and as much noise."""
-
-_ONE_MODE = ("logistic", "linear", "poisson", "negative-binomial")
-"""Models of ours whose posteriors have one mode, which Newton steps find."""
 
 _OF_VI = ("guide", "variant", "noise_aware", "learning_rate", "clip_norm", "epochs", "batch_size", "sampling_rate")
 PACED = (*_OF_VI, "steps")
@@ -41,10 +38,14 @@ _SAMPLED = ("samples", "radius", "scales")
 _SECRET = "The posterior that samples come from has no noise: it is the one that stays secret."
 
 
-def suited(model: str, dim: int, *, paced: bool) -> Method:
-    """The method for a model of so many parameters where none was named; `paced`: something was said of its steps."""
-    known = model in _ONE_MODE or is_file(model)
-    return "newton" if known and not paced and dim <= MOST_OF_NEWTON else "vi"
+def suited(model: str, reading: Probabilistic, *, paced: bool) -> Method:
+    """The method where none was named; `paced`: something was said of the steps of "vi".
+
+    "newton" for yes or no, which records are weighed for without bias, and for counts, up to 150 parameters. Models
+    with a scale, as of a linear regression's noise, have steps that may not arrive: they are marked then, not right.
+    """
+    known = model == "poisson" or (model != "hierarchical" and reading.binary)
+    return "newton" if known and not paced and reading.dim <= MOST_OF_NEWTON else "vi"
 
 
 def check(method: Method | None, values: Mapping[str, Any], unset: Mapping[str, Any]) -> None:

@@ -51,6 +51,14 @@ class Newton(Inference[Posterior]):
 
     `noise_multiplier` is that of all steps together; what each of them spends is in `shares`. Bad input gets
     `InputError` naming the field.
+
+    Examples:
+        >>> import numpy as np
+        >>> x = np.random.default_rng(0).normal(1.0, 1.0, 400).astype(np.float32)
+        >>> model = bd.NormalPrior(np.zeros(1), 4.0), lambda mean, record: -((record - mean[0]) ** 2) / 2
+        >>> posterior = bd.Newton(delta=1e-4).calibrate(epsilon=2.0).fit(model, x)
+        >>> posterior.mean.shape, posterior.guarantees[0].epsilon <= 2.0
+        ((1,), True)
     """
 
     kind: ClassVar[str] = "second-order private inference"

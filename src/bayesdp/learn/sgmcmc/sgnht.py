@@ -59,6 +59,12 @@ class SGNHT(MomentumSampler):
             takes out the noise where more was added: found by itself it would take longer than a run.
 
     Bad input gets `InputError` naming the field.
+
+    Examples:
+        >>> walk = bd.SGNHT(sampling_rate=0.1, steps=200, step_size=1e-3, friction=10.0, engine="rdp")
+        >>> walk = walk.calibrate_step(epsilon=2.0)
+        >>> walk.epsilon() <= 2.0
+        True
     """
 
     kind: ClassVar[str] = "private Nosé-Hoover thermostat"
