@@ -41,6 +41,7 @@ def coupled_release(
     adjacency: Adjacency,
     coverage: float,
     failure: float,
+    members_counted: bool = False,
 ) -> Release:
     """`mean` and `spread`, (1 + witnesses, …), of the run and of the neighbouring runs of `groups`."""
     _check_finite(mean[0], spread[0])
@@ -59,7 +60,8 @@ def coupled_release(
         for name, cost in groups.costs(each).items()
     }
     watched = accounts.pop("watched", None)
-    population = RepeatedWitnesses(accounts, coverage=coverage, failure=failure) if accounts else None
+    people = {"coverage": coverage, "failure": failure, "members_counted": members_counted and "present" in accounts}
+    population = RepeatedWitnesses(accounts, **people) if accounts else None
     return Release(mean[0], spread[0], population, watched)
 
 
