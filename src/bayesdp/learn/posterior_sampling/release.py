@@ -60,8 +60,11 @@ def coupled_release(
         for name, cost in groups.costs(each).items()
     }
     watched = accounts.pop("watched", None)
-    people = {"coverage": coverage, "failure": failure, "members_counted": members_counted and "present" in accounts}
-    population = RepeatedWitnesses(accounts, **people) if accounts else None
+    population = None
+    if accounts:
+        population = RepeatedWitnesses(
+            accounts, coverage=coverage, failure=failure, members_counted=members_counted and "present" in accounts
+        )
     return Release(mean[0], spread[0], population, watched)
 
 
