@@ -49,7 +49,8 @@ class BayesianAccountant(states.Saved):
     Args:
         composition: see the module; the default is the sound one.
         estimator: for "holder" and "product", a name of `bayesdp.estimate.METHODS`; "betting" by default.
-        orders, weights: Rényi orders and (holdout) mixture weights, fixed before the run.
+        orders: Rényi orders, fixed before the run.
+        weights: their mixture weights, for "holdout".
         total_steps: stepping past it is an error; needed by "holder".
         failure: for "holdout" the chance that the coverage is wrong; for the others per estimate, δ losing
             total_steps x orders x failure (union bound, C12).
@@ -338,9 +339,8 @@ class BayesianAccountant(states.Saved):
 
     def _drawn(self) -> list[str]:
         """How the witnesses were come by, and what is made of them."""
-        sampled = [fine_print.WITNESSES] if "absent" in self._sides or not self.members_counted else []
-        counted = [fine_print.COUNTED] if self.members_counted else []
-        return [*sampled, *counted, fine_print.PUBLIC, fine_print.ALONG, fine_print.ITS_OWN]
+        witnesses = fine_print.drawn(self._sides, self.members_counted)
+        return [*witnesses, fine_print.PUBLIC, fine_print.ALONG, fine_print.ITS_OWN]
 
     def _one_sided(self) -> tuple[str, ...]:
         if len(self._sides) != 1:

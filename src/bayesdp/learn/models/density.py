@@ -47,7 +47,8 @@ class Probabilistic:
 
     `z` is a float32 vector of length `dim`. `start` is where a guide begins. `constrain(z)` gives the parameters of one
     z as the model names them. `outcomes(z, inputs)` gives the law of each observed site for many records, None where
-    it is not known. Readings of one model for records of one shape are equal: what was compiled for one serves all.
+    it is not known; `binary`: all that is observed of a record is one answer, yes or no. Readings of one model for
+    records of one shape are equal: what was compiled for one serves all.
     """
 
     dim: int
@@ -57,6 +58,7 @@ class Probabilistic:
     constrain: Callable[[jax.Array], Values]
     labels: tuple[str, ...]
     outcomes: Callable[[jax.Array, Data], dict[str, Law]] | None = None
+    binary: bool = False
 
     @classmethod
     def unread(cls, labels: tuple[str, ...]) -> Probabilistic:
@@ -81,10 +83,15 @@ class Probabilistic:
 class NormalPrior:
     """log N(w; mean, covariance): a prior for the pair (NormalPrior(w0, cov), log_likelihood).
 
-    `mean` is a tree of arrays, or one, and gives the parameters their form; `covariance` is a number (times the
-    identity), a vector (its diagonal) or a matrix over the flattened parameters.
+    Args:
+        mean: a tree of arrays, or one; it gives the parameters their form.
+        covariance: a number (times the identity), a vector (its diagonal) or a matrix over the flattened parameters.
 
     Bad input: a covariance that is not positive (definite) or does not fit gets `InputError`.
+
+    Examples:
+        >>> import numpy as np
+        >>> prior = bd.NormalPrior(np.zeros(3), 4.0)  # three weights of standard deviation 2
     """
 
     def __init__(self, mean: Values, covariance: npt.ArrayLike = 1.0) -> None:

@@ -68,6 +68,10 @@ class Preconditioned(Kernel):
         prior = jax.grad(self.target.model.log_prior)(point.theta)
         return jax.tree.map(lambda exact, root, noisy: root * exact - self.records * noisy, prior, point.root, released)
 
+    def pull(self, point: Scaled, force: Theta) -> Theta:
+        """The force on θ itself."""
+        return jax.tree.map(jnp.divide, force, point.root)
+
     def move(self, point: Scaled, inner: Theta, force: Theta, now: Pace) -> Position:
         """One step, and V and G after it."""
         theta, root = point
@@ -105,6 +109,11 @@ class PSGLD(Sampler):
         floor: λ, which keeps the longest steps at most about 1/λ times the mean one.
 
     Noise that is added raises the temperature. Bad input gets `InputError` naming the field.
+
+    Examples:
+        >>> walk = bd.PSGLD(sampling_rate=0.1, steps=200, step_size=1e-3, engine="rdp").calibrate_step(epsilon=2.0)
+        >>> walk.epsilon() <= 2.0
+        True
     """
 
     kind: ClassVar[str] = "private preconditioned Langevin dynamics"
