@@ -16,11 +16,11 @@ demo: $(VENV)/.plain  ## train on patients' data privately, print what that prom
 	$(BIN)/bayesdp demo
 
 test: $(VENV)/.test  ## the whole test suite, on two cores
-	$(BIN)/python -m pytest -n 2 --dist loadfile --durations 25
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 25
 	XLA_FLAGS=--xla_force_host_platform_device_count=2 $(BIN)/python -m pytest $(ON_TWO_DEVICES)
 
 test-fast: $(VENV)/.test  ## for daily work: no simulations, no experiments, no pages that are executed
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not simulation" --ignore tests/experiments
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not simulation" --ignore tests/experiments
 
 lint: $(VENV)/.lint  ## format, style, types and the direction of imports
 	$(BIN)/ruff format --check .

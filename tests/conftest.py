@@ -28,6 +28,30 @@ if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
     os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
 
 
+LONGEST = (
+    "integration/test_documents.py",
+    "integration/test_seeded_runs.py",
+    "experiments/langevin/test_mnist.py",
+    "integration/test_power_loss.py",
+    "integration/test_no_false_guarantees.py",
+    "integration/test_broken_mechanisms.py",
+    "integration/test_report_in_browser.py",
+    "integration/test_mean_coverage.py",
+    "integration/test_person_runs.py",
+    "integration/test_people_simulated.py",
+    "integration/test_adversarial_norms.py",
+    "integration/test_resume.py",
+)
+"""Files of few tests that take minutes. They begin, so that no worker is left alone with one of them at the end."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest files first, the others as they were; with `--no-loadscope-reorder` workers get them in this order."""
+    here = Path(__file__).parent
+    place = {here / name: i for i, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: place.get(item.path, len(LONGEST)))
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _small_tables() -> Iterator[None]:
     """Own tables of tests have some hundred rows, whose columns noise would hide: unless a test is about preparing them
@@ -40,7 +64,7 @@ def _small_tables() -> Iterator[None]:
         yield
 
 
-BRIEFLY = ("learn", "mechanism", "cli", "jobs", "interop", "audit", "sklearn")
+BRIEFLY = ("learn", "mechanism", "cli", "jobs", "interop", "audit", "sklearn", "integration")
 """Folders whose programs mostly run for milliseconds: compiled without optimisations, in half of the time."""
 
 
