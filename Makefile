@@ -5,8 +5,8 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: demo test test-fast lint bench plans adversarial lattice preparation front-door crash audit errata figures clean
-# Elsewhere a test has one device, see tests/conftest.py.
-ON_TWO_DEVICES := tests/mechanism/test_devices.py tests/mechanism/test_step.py tests/integration/test_whole_step.py
+# Elsewhere a test has one device and is compiled sooner, see tests/conftest.py.
+ON_TWO_DEVICES := tests/mechanism/test_devices.py tests/mechanism/test_step.py tests/integration/test_whole_step.py tests/mechanism/test_lengths.py
 .DEFAULT_GOAL := help
 
 help:  ## what there is
