@@ -35,6 +35,7 @@ if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
 
 LONGEST = (
     "integration/test_documents.py",
+    "integration/test_examples.py",
     "integration/test_seeded_runs.py",
     "experiments/langevin/test_mnist.py",
     "integration/test_power_loss.py",
