@@ -6,8 +6,9 @@ TORCH := .venv-torch
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: demo site pictures dist test test-fast test-torch check-estimators lint bench plans adversarial lattice preparation front-door crash audit errata figures clean
-# Elsewhere a test has one device, see tests/conftest.py.
-ON_TWO_DEVICES := tests/mechanism/test_devices.py tests/mechanism/test_step.py tests/integration/test_whole_step.py
+# Elsewhere a test has one device and is compiled sooner, see tests/conftest.py.
+ON_TWO_DEVICES := tests/mechanism/test_devices.py tests/mechanism/test_step.py tests/integration/test_whole_step.py \
+	tests/mechanism/test_lengths.py
 .DEFAULT_GOAL := help
 
 help:  ## what there is
@@ -23,11 +24,11 @@ pictures: $(VENV)/.docs  ## draw the pictures of docs/concepts anew
 	$(BIN)/python docs/_site/pictures.py
 
 test: $(VENV)/.test  ## the whole test suite, on two cores
-	$(BIN)/python -m pytest -n 2 --dist loadfile --durations 25
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 25
 	XLA_FLAGS=--xla_force_host_platform_device_count=2 $(BIN)/python -m pytest $(ON_TWO_DEVICES)
 
 test-fast: $(VENV)/.test  ## for daily work: no simulations, no experiments, no pages that are executed
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not simulation" --ignore tests/experiments
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not simulation" --ignore tests/experiments
 
 test-torch: $(TORCH)/.test  ## the bridge to Opacus and PyTorch, in an environment of its own
 	$(TORCH)/bin/python -m pytest --rootdir tests_torch -c /dev/null -q -p no:cacheprovider tests_torch

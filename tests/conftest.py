@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,11 @@ settings.load_profile("bayesdp")
 
 # One device a worker: two workers have the cores, and devices that wait for each other at every step of a run wait
 # long on a busy machine. `make test` runs the tests of spreading again on two, see `ON_TWO_DEVICES` in the Makefile.
-os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=1")
+# XLA's older emitters compile a step in less than half of the time, and what they make runs as fast; the second run has
+# those that users get. A flag that XLA does not know ends the process: only releases that are known to have it get it.
+if "XLA_FLAGS" not in os.environ:
+    _quick = " --xla_cpu_use_fusion_emitters=false" if version("jaxlib").startswith("0.10.") else ""
+    os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=1" + _quick
 
 # Most of the time of many tests goes into compiling the same JAX programs: they are kept for the session, for all
 # workers and the programs that tests start. JAX reads this when it is imported.
@@ -26,6 +31,31 @@ if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
     os.environ["JAX_COMPILATION_CACHE_DIR"] = _kept.name
     os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
     os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
+
+
+LONGEST = (
+    "integration/test_documents.py",
+    "integration/test_examples.py",
+    "integration/test_seeded_runs.py",
+    "experiments/langevin/test_mnist.py",
+    "integration/test_power_loss.py",
+    "integration/test_no_false_guarantees.py",
+    "integration/test_broken_mechanisms.py",
+    "integration/test_report_in_browser.py",
+    "integration/test_mean_coverage.py",
+    "integration/test_person_runs.py",
+    "integration/test_people_simulated.py",
+    "integration/test_adversarial_norms.py",
+    "integration/test_resume.py",
+)
+"""Files of few tests that take minutes. They begin, so that no worker is left alone with one of them at the end."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest files first, the others as they were; with `--no-loadscope-reorder` workers get them so."""
+    here = Path(__file__).parent
+    place = {here / name: i for i, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: place.get(item.path, len(LONGEST)))
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -40,7 +70,7 @@ def _small_tables() -> Iterator[None]:
         yield
 
 
-BRIEFLY = ("learn", "mechanism", "cli", "jobs", "interop", "audit", "sklearn")
+BRIEFLY = ("learn", "mechanism", "cli", "jobs", "interop", "audit", "sklearn", "integration")
 """Folders whose programs mostly run for milliseconds: compiled without optimisations, in half of the time."""
 
 

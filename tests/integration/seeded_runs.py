@@ -749,7 +749,8 @@ def main(words: list[str]) -> int:
         return 2
     way, path, names = words[0], Path(words[1]), words[2:] or list(RUNS)
     # Before JAX starts, and whatever the machine has: a seed's numbers depend on it.
-    os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={DEVICES}"
+    others = [flag for flag in os.environ.get("XLA_FLAGS", "").split() if "device_count" not in flag]
+    os.environ["XLA_FLAGS"] = " ".join([*others, f"--xla_force_host_platform_device_count={DEVICES}"])
     jax.config.update("jax_platforms", "cpu")
     with tempfile.TemporaryDirectory(prefix="bayesdp-compiled-") as compiled:
         if "JAX_COMPILATION_CACHE_DIR" not in os.environ:  # as for the tests: much is compiled more than once

@@ -17,7 +17,7 @@ import pytest
 from bayesdp.cli import main
 from bayesdp.jobs import data_source
 
-pytestmark = pytest.mark.simulation
+pytestmark = [pytest.mark.simulation, pytest.mark.usefixtures("compile_quickly")]
 
 ROOT = Path(__file__).parents[2]
 FIRST = "docs/how-to/own-table.md"

@@ -31,12 +31,14 @@ def test_there_are_as_many_as_the_list_says():
     assert all(f"`{name}`" in listed for name in [*SCRIPTS, *NOTEBOOKS])
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_a_script_runs(name, capsys):
     runpy.run_path(str(ROOT / "examples" / name), run_name="__main__")
     assert "ε" in capsys.readouterr().out or name == "forget_a_record.py"
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_the_cells_of_a_notebook_run(name, capsys):
     cells = json.loads((ROOT / "examples" / name).read_text(encoding="utf-8"))["cells"]

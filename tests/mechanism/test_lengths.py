@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bayesdp.mechanism.lengths import UNIT, balanced, length, roundings, together
+from bayesdp.mechanism.lengths import UNIT, balanced, length, roundings, together, two_to_the
 
 TINY = float(np.finfo(np.float32).tiny)
 
@@ -66,3 +66,17 @@ def test_parts_are_put_together_at_every_scale():
             sizes = np.float32(scale) * rng.uniform(size=(parts, 4)).astype(np.float32)
             exact = np.linalg.norm(sizes.astype(np.float64), axis=0)
             assert np.allclose(together([jnp.asarray(one) for one in sizes]), exact, rtol=7 * UNIT, atol=TINY)
+
+
+def test_powers_are_those_that_frexp_and_ldexp_give():
+    """At every exponent, at the ends of every binade, and for what has no exponent."""
+    ends = np.ldexp(np.float32(1), np.arange(-126, 128)).astype(np.float32)
+    values = np.concatenate([ends, np.nextafter(ends, 0), ends * np.float32(1.5), [0, TINY / 4, np.inf, np.nan]])
+    values = values.astype(np.float32)
+    known = np.isfinite(values) & ((values >= TINY) | (values == 0))
+    exponents = np.clip(np.frexp(np.where(known & (values > 0), values, 1))[1], -125, 126)
+    found = np.asarray(balanced(values[:, None])[1])
+    np.testing.assert_array_equal(found[known], np.ldexp(1.0, exponents)[known])
+    assert np.isin(found, np.ldexp(1.0, np.arange(-125, 127))).all()
+    whole = np.arange(-126, 128)
+    np.testing.assert_array_equal(two_to_the(jnp.asarray(whole, jnp.int32)), np.ldexp(1.0, whole))

@@ -14,7 +14,7 @@ import logging
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -67,31 +67,46 @@ def cost(history: History, adjacency: str, orders: Array) -> Array:
         if rate > 0 and shifts.max() > _LARGEST_SHIFT:
             return np.full_like(orders, np.inf)
         counts = np.array([run.steps for run in runs], dtype=np.float64)
-        shifts = np.minimum(shifts, _LARGEST_SHIFT)
-        if adjacency == "add-remove":
-            costs = sgm.cost(shifts, orders, sampling_rate=rate)
-        else:
-            # Quadrature keeps about ten digits: rounded up.
-            costs = replace_one.cost(shifts, shifts, orders, sampling_rate=rate) * (1 + 1e-9)
-        total += counts @ costs
+        kinds = tuple(np.minimum(shifts, _LARGEST_SHIFT).tolist())
+        total += [counts @ _of_steps(kinds, rate, adjacency, order) for order in orders.tolist()]
     return total
+
+
+@lru_cache(maxsize=4096)
+def _of_steps(shifts: tuple[float, ...], rate: float, adjacency: str, order: float) -> Array:
+    """(α−1) D_α of one step of each kind. Kept, because a run is asked for its ε many times on its way."""
+    moved = np.array(shifts)
+    if adjacency == "add-remove":
+        return sgm.cost(moved, order, sampling_rate=rate)
+    # Quadrature keeps about ten digits: rounded up.
+    return np.asarray(replace_one.cost(moved, moved, order, sampling_rate=rate) * (1 + 1e-9))
 
 
 def minimum(history: History, adjacency: str, score: Score, orders: Array | None = None) -> float:
     """The least score over orders of any kind; over `orders` alone when they are given.
 
-    Under add-remove the curve on the grid is dp-accounting's. Its cost of the best order is computed once
-    more by our own sums and the larger counts, so that a slip in either cannot under-count. An optimum at an
-    end of the grid is followed outwards (I-2 has one near order 400, small noise has them near 1).
+    Under add-remove dp-accounting's curve on the grid counts beside our own, the larger of the two at each order, so
+    that a slip in either cannot under-count; an order that is worse by our own is not asked of the other. An optimum at
+    an end of the grid is followed outwards (I-2 has one near order 400, small noise has them near 1).
     """
     grid = GRID if orders is None else orders
-    costs = _borrowed(history, grid) if adjacency == "add-remove" else cost(history, adjacency, grid)
-    values = score(costs, grid)
-    best = int(values.argmin())
-    if math.isinf(values[best]) and values[best] > 0 and orders is not None:
-        return math.inf
-    again = grid[best : best + 1]
-    least = max(float(values[best]), float(score(cost(history, adjacency, again), again)[0]))
+
+    @cache
+    def ours(place: int) -> float:
+        one = grid[place : place + 1]
+        return float(score(cost(history, adjacency, one), one)[0])
+
+    best, places = 0, iter(sorted(range(grid.size), key=ours)) if orders is not None else iter(())
+    if orders is None:
+        best = _lowest(ours, grid.size)
+        places = _outwards(ours, grid.size, best)
+    least = math.inf
+    for place in places:
+        if ours(place) >= least:
+            break
+        one = grid[place : place + 1]
+        theirs = float(score(_borrowed(history, one), one)[0]) if adjacency == "add-remove" else -math.inf
+        least = min(least, max(ours(place), theirs))
     inside = best > 0 and grid[best] < _FINE
     if orders is not None or inside:
         return least
@@ -102,6 +117,35 @@ def minimum(history: History, adjacency: str, score: Score, orders: Array | None
     # Half-integers upwards: the integral of a fractional order costs the same at any order, the sum does not.
     start, factor = (0.1, 0.5) if best == 0 else (_FINE - 0.5, 2.0)
     return min(least, _follow(at, start, factor, lambda rates: rates))
+
+
+def _lowest(value: Callable[[int], float], size: int) -> int:
+    """The place of the least of values that fall and then rise, by bisection.
+
+    Scores do: the cost and the terms of the conversion are convex in λ = α − 1, and a convex function of λ over λ falls
+    and then rises.
+    """
+    low, high = 0, size - 1
+    while low < high:
+        middle = (low + high) // 2
+        if value(middle) <= value(middle + 1):
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def _outwards(value: Callable[[int], float], size: int, start: int) -> Iterator[int]:
+    """`start` and then its neighbours on both sides, the one with the smaller value first."""
+    yield start
+    left, right = start - 1, start + 1
+    while left >= 0 or right < size:
+        if right >= size or (left >= 0 and value(left) <= value(right)):
+            yield left
+            left -= 1
+        else:
+            yield right
+            right += 1
 
 
 def whole_minimum(history: History, adjacency: str, score: Score, orders: Array | None = None) -> float:
@@ -154,7 +198,7 @@ def _borrowed(history: History, orders: Array) -> Array:
     return costs
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=1024)
 def _one_step(noise_multiplier: float, sampling_rate: float, orders: tuple[float, ...]) -> Array:
     """dp-accounting's D_α of one step. Kept, because a run is asked for its ε many times on its way."""
     accountant = RdpAccountant(list(orders))

@@ -21,6 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from bayesdp.errors import refuse
+from bayesdp.mechanism.lengths import two_to_the
 from bayesdp.mechanism.rounded_gaussian import SCALE
 
 Params = Any
@@ -142,7 +143,7 @@ def factors_of(
     scale = scale * jnp.minimum(1, np.float32(_share(records)) / jnp.maximum(length, 1))
     wanted = jnp.sqrt(jnp.maximum(length, 1) * np.float32(math.sqrt(inputs.shape[1] / outputs.shape[1])))
     power = jnp.floor(jnp.log2(jnp.clip(wanted, 1, _LIMB**2 / 2))) - jnp.ceil(jnp.log2(safe_a))
-    power = jnp.ldexp(jnp.ones_like(power), jnp.clip(power, -60, 60).astype(jnp.int32))
+    power = two_to_the(jnp.clip(power, -60, 60).astype(jnp.int32))
     return Factors(_cut(inputs * power[:, None]), _cut(outputs * (scale / power)[:, None]))
 
 

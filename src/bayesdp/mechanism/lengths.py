@@ -20,6 +20,9 @@ from jax import lax
 UNIT = 2.0**-24
 """u: what one operation in float32 may be off by, relatively."""
 
+_FRACTION, _BIAS = 23, 127
+"""Bits of a float32 below those of its exponent, and what is added to that."""
+
 _TERMS = 64
 """How many squares are added one after the other; half a dozen passes of them do for any array."""
 
@@ -75,8 +78,13 @@ def _sum(terms: jax.Array) -> jax.Array:
 
 
 def _power(values: jax.Array) -> jax.Array:
-    """A power of two near each value >= 0 that has a float32 inverse; 1 for 0 and for what is not finite."""
+    """A power of two near each value >= 0 that has a float32 inverse; 2 for 0 and for what is not finite."""
     usual = jnp.isfinite(values) & (values > 0)
-    exponent = jnp.frexp(jnp.where(usual, values, 1))[1]
-    power: jax.Array = jnp.ldexp(jnp.ones_like(values), jnp.clip(exponent, -125, 126))
-    return power
+    # The exponent is read where IEEE 754 has it, which XLA compiles in a fraction of the time of `frexp` and `ldexp`.
+    exponent = jnp.where(usual, lax.bitcast_convert_type(values.astype(jnp.float32), jnp.int32) >> _FRACTION, _BIAS)
+    return two_to_the(jnp.clip(exponent + 1 - _BIAS, -125, 126)).astype(values.dtype)
+
+
+def two_to_the(exponent: jax.Array) -> jax.Array:
+    """2^e of whole numbers (int32) from -126 to 127, exactly."""
+    return lax.bitcast_convert_type((exponent + _BIAS) << _FRACTION, jnp.float32)
