@@ -258,12 +258,19 @@ def main() -> None:
     draw, counts = random.Random(asked.seed), collections.Counter[tuple[str, str]]()
     chosen = asked.scenes.split(",")
     # Loaded once, before any child; JAX starts no thread until it computes.
+    import jax
+
     import bayesdp.cli
     import bayesdp.jobs.prepared_sgd
     import bayesdp.jobs.prepared_vi  # noqa: F401
 
     with tempfile.TemporaryDirectory(prefix="bayesdp-crashes-") as place:
         os.chdir(place)
+        # Every child compiles the same programs: the first ones, whom nobody kills, leave them to the others.
+        os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "true"
+        jax.config.update("jax_disable_most_optimizations", True)
+        jax.config.update("jax_compilation_cache_dir", str(Path(place) / "compiled"))
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
         prepare()
         for i in range(asked.kills):
             name = chosen[i % len(chosen)]
@@ -273,6 +280,7 @@ def main() -> None:
                 kill = {"seconds": draw.uniform(0.5, 4.0)}
             try:
                 counts[name, act(kill)] += 1
+                print(f"{i + 1}: {name}, {kill}", file=sys.stderr)
             except AssertionError as problem:
                 raise SystemExit(f"{name}, {kill}: {problem}") from problem
         os.chdir("/")
