@@ -19,7 +19,9 @@ from typing import Any, NamedTuple
 from bayesdp import errors
 from bayesdp.accountant.rdp import phases
 from bayesdp.guarantee import Guarantee
+from bayesdp.jobs.base import Job
 from bayesdp.jobs.prepared import PreparedJob, UnderWay
+from bayesdp.jobs.sgd_job import SGDJob
 from bayesdp.learn.loop.plan import Plan
 from bayesdp.learn.loop.run_folder import RunFolder
 from bayesdp.ledger import Charge, Ledger
@@ -52,7 +54,7 @@ def begin(
     place = RunFolder(Path(folder))
     place.check_free()
     charge = charge_of(prepared, secrets.token_hex(8))
-    delta = None if budget is None else prepared.job.chosen.delta
+    delta = None if budget is None else prepared.job.delta
     if not Path(ledger).exists():
         check_budget(Terms(budget, delta), (), charge)  # a refused job leaves no ledger either
     book = Ledger.open(ledger, budget=budget, delta=delta)
@@ -119,7 +121,7 @@ def intended(folder: RunFolder) -> Intended | None:
 
 
 def charge_of(prepared: PreparedJob[Any, Any], run: str) -> Charge:
-    """What a job may cost everybody: all planned steps, infinite where nothing bounds them or none are planned."""
+    """What a job may cost everybody: preparation and all planned steps; infinite where nothing bounds them."""
     plan: object = prepared.plan
     looks = ("how well the model does on test records",) if prepared.tests else ()
     common: dict[str, Any] = {"run": run, "adjacency": prepared.job.adjacency, "looks": looks}
@@ -128,8 +130,27 @@ def charge_of(prepared: PreparedJob[Any, Any], run: str) -> Charge:
         return Charge(**common, **_samples(plan, prepared.parameters))
     if not plan.bounded or not (plan.noise > 0).all():
         return Charge(**common, epsilon=math.inf)
-    planned = phases(plan.noise[: plan.affordable_steps(1)], plan.rates[: plan.affordable_steps(1)])
-    return Charge(**common, steps=tuple((one.noise_multiplier, one.sampling_rate, one.steps) for one in planned))
+    count = plan.affordable_steps(1)
+    planned = phases(plan.noise[:count], plan.rates[:count])
+    steps = tuple((one.noise_multiplier, one.sampling_rate, one.steps) for one in planned)
+    return Charge(
+        **common,
+        steps=steps if plan.prelude is None else ((plan.prelude, 1.0, 1), *steps),
+        epsilon=_metrics(prepared.job),
+        delta=plan.prelude_delta,
+        draws=count * _entries(prepared) if plan.noise_kind == "lattice" else 0,
+    )
+
+
+def _metrics(job: Job) -> float:
+    """ε of counts over test records (H25): added, for who is tested on in one run may be trained on in another."""
+    return (job.metrics_epsilon or 0.0) if isinstance(job, SGDJob) else 0.0
+
+
+def _entries(prepared: PreparedJob[Any, Any]) -> int:
+    """At least how many numbers a sum of gradients has: of a posterior's means and, at most, of a whole matrix."""
+    count = prepared.parameters
+    return count if isinstance(prepared.job, SGDJob) else count * (count + 3)
 
 
 def _samples(plan: object, parameters: int) -> dict[str, Any]:
