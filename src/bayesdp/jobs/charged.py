@@ -24,6 +24,7 @@ from bayesdp.jobs.prepared import PreparedJob, UnderWay
 from bayesdp.jobs.sgd_job import SGDJob
 from bayesdp.learn.loop.plan import Plan
 from bayesdp.learn.loop.run_folder import RunFolder
+from bayesdp.learn.sgd import SGD
 from bayesdp.ledger import Charge, Ledger
 from bayesdp.ledger.ledger import Terms, check_budget
 from bayesdp.storage.values import checksum
@@ -122,35 +123,34 @@ def intended(folder: RunFolder) -> Intended | None:
 
 def charge_of(prepared: PreparedJob[Any, Any], run: str) -> Charge:
     """What a job may cost everybody: preparation and all planned steps; infinite where nothing bounds them."""
-    plan: object = prepared.plan
     looks = ("how well the model does on test records",) if prepared.tests else ()
     common: dict[str, Any] = {"run": run, "adjacency": prepared.job.adjacency, "looks": looks}
     common |= {"source": _source(prepared), "what": prepared.data.name}
+    cost = cost_of(prepared.plan, prepared.parameters)
+    return Charge(**common, **{**cost, "epsilon": cost.get("epsilon", 0.0) + _metrics(prepared.job)})
+
+
+def cost_of(plan: object, parameters: int) -> dict[str, Any]:
+    """What a plan may cost everybody, as fields of a `Charge`; `parameters`: numbers that a sample is made of."""
     if not isinstance(plan, Plan):
-        return Charge(**common, **_samples(plan, prepared.parameters))
+        return _samples(plan, parameters)
     if not plan.bounded or not (plan.noise > 0).all():
-        return Charge(**common, epsilon=math.inf)
+        return {"epsilon": math.inf}
     count = plan.affordable_steps(1)
     planned = phases(plan.noise[:count], plan.rates[:count])
     steps = tuple((one.noise_multiplier, one.sampling_rate, one.steps) for one in planned)
-    return Charge(
-        **common,
-        steps=steps if plan.prelude is None else ((plan.prelude, 1.0, 1), *steps),
-        epsilon=_metrics(prepared.job),
-        delta=plan.prelude_delta,
-        draws=count * _entries(prepared) if plan.noise_kind == "lattice" else 0,
-    )
+    # A sum of a posterior's gradients has at most as many numbers as its means and a whole matrix.
+    entries = parameters if isinstance(plan, SGD) else parameters * (parameters + 3)
+    return {
+        "steps": steps if plan.prelude is None else ((plan.prelude, 1.0, 1), *steps),
+        "delta": plan.prelude_delta,
+        "draws": count * entries if plan.noise_kind == "lattice" else 0,
+    }
 
 
 def _metrics(job: Job) -> float:
     """ε of counts over test records (H25): added, for who is tested on in one run may be trained on in another."""
     return (job.metrics_epsilon or 0.0) if isinstance(job, SGDJob) else 0.0
-
-
-def _entries(prepared: PreparedJob[Any, Any]) -> int:
-    """At least how many numbers a sum of gradients has: of a posterior's means and, at most, of a whole matrix."""
-    count = prepared.parameters
-    return count if isinstance(prepared.job, SGDJob) else count * (count + 3)
 
 
 def _samples(plan: object, parameters: int) -> dict[str, Any]:

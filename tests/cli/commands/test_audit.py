@@ -66,4 +66,4 @@ def test_single_records_are_attacked_over_many_small_runs(cli, tmp_path):
     assert 0 <= found["lower"][0] <= found["upper"][0]
     assert read(RunFolder(folder).report).audit.canaries.plays == 64
     assert "--attack" in cli("audit", *PLAN, *SMALL, "--attack", "1").refused()
-    assert "--attack" in cli("audit", folder, *SMALL, "--attack", "100000").refused()
+    assert "counted from 1" in cli("audit", folder, *SMALL, "--attack", "100000").refused()

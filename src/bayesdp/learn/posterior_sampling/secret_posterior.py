@@ -23,7 +23,7 @@ from bayesdp.accountant.release_account import ReleaseAccount
 from bayesdp.accountant.repeated import RepeatedRelease
 from bayesdp.errors import Array
 from bayesdp.guarantee import Guarantee
-from bayesdp.learn.loop.report import SEEDED, CommonDetails, coverage_curve, today
+from bayesdp.learn.loop.report import SEEDED, CommonDetails, today
 from bayesdp.learn.loop.run_folder import RunFolder
 from bayesdp.learn.models.density import Probabilistic, Values
 from bayesdp.learn.noise_kind import SAMPLES, labelled
@@ -31,6 +31,7 @@ from bayesdp.learn.posterior_sampling.released_samples import ReleasedSamples
 from bayesdp.learn.record_count import with_count
 from bayesdp.mechanism.noise import normal
 from bayesdp.report import Intervals, RecordLosses, Report, Settings, write
+from bayesdp.report.of_accountants import coverage_curve
 from bayesdp.report.people import in_words
 from bayesdp.unit import Unit
 
@@ -75,6 +76,14 @@ class SecretPosterior(ReleasedSamples):
 
     `draws`, `mean` and `cov` are on the real line, their entries named by `labels`; `samples` are in the model's own
     terms. It cannot be copied or pickled: a copy would have an account of its own.
+
+    Examples:
+        >>> import numpy as np
+        >>> x = np.random.default_rng(0).normal(1.0, 1.0, 100).astype(np.float32)
+        >>> model = bd.NormalPrior(np.zeros(1), 4.0), lambda mean, record: -((record - mean[0]) ** 2) / 2
+        >>> secret = bd.PosteriorVI(sampling_rate=1.0, steps=20, samples=2).fit(model, x)
+        >>> secret.sample(1).shape, secret.remaining
+        ((1, 1), 1)
     """
 
     def __init__(
