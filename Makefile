@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 TORCH := .venv-torch
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo site pictures dist test test-fast test-torch check-estimators lint bench plans adversarial lattice preparation front-door crash audit errata figures clean
+.PHONY: demo site pictures dist test test-fast test-torch check-estimators lint bench plans adversarial lattice preparation front-door crash fuzz audit errata figures clean
 # Elsewhere a test has one device and is compiled sooner, see tests/conftest.py.
 ON_TWO_DEVICES := tests/mechanism/test_devices.py tests/mechanism/test_step.py tests/integration/test_whole_step.py \
 	tests/mechanism/test_lengths.py
@@ -67,6 +67,9 @@ front-door: $(VENV)/.test  ## what `train` gives on a dozen tables with no optio
 crash: $(VENV)/.plain  ## kill runs at 200 random moments, flip 2,000 bits of their files, and look (nothing may be short, trusted or lost)
 	$(BIN)/python benchmarks/crashes.py
 	$(BIN)/python benchmarks/bit_flips.py
+
+fuzz: $(VENV)/.test  ## 10,000 damaged files for every reader and lines for the command line (each is answered or refused in words)
+	$(BIN)/python benchmarks/fuzz.py
 
 audit: $(VENV)/.plain  ## lower bounds on ε where it is known, 100 times each (none may be too high more often than it says)
 	$(BIN)/python benchmarks/audit.py

@@ -22,6 +22,20 @@ from bayesdp.errors import Array
 Strength = Literal["strong", "weak"]
 STRENGTHS: tuple[Strength, ...] = get_args(Strength)
 
+DRAWN = 2.0**-78
+"""Total variation between one draw of noise on a lattice and its law: a bound (H26)."""
+
+DRAWN_SHARE = 1e-4
+"""Of δ, for the distance of all draws from their law: at δ = 1e-5 and ε = 10, enough for 1e10 draws."""
+
+
+def drawn_delta(kept: float, draws: int, epsilon: float) -> float:
+    """(1 + e^ε) τ, τ = draws × `DRAWN`, which all draws take of δ at ε; or `kept`, where that is more (H26).
+
+    With P and Q each at most τ away: P(S) + τ − e^ε (Q(S) − τ) = P(S) − e^ε Q(S) + (1 + e^ε) τ.
+    """
+    return max(kept, min(1.0, (1 + math.exp(min(epsilon, 700.0))) * draws * DRAWN))
+
 
 def epsilon(costs: Any, orders: Any, delta: float, strength: Strength = "weak") -> Any:
     """ε = min over orders of cost/λ + log(λ/α) − log(δα)/λ, or of (cost + log(1/δ))/λ for "strong" (B10).

@@ -7,6 +7,8 @@ import pytest
 from people_files import write_people
 
 from bayesdp import InputError
+from bayesdp.accountant import WorstCaseAccountant
+from bayesdp.data.payment import Paid
 from bayesdp.jobs import charged
 from bayesdp.jobs.data_source import DataSource
 from bayesdp.jobs.prepared_sgd import prepare
@@ -47,6 +49,31 @@ def test_it_is_charged_and_refused_beyond_the_budget(ready, tmp_path):
     assert not (tmp_path / "h").exists()
     with pytest.raises(InputError, match="to come with ledger"):
         charged.begin(ready, tmp_path / "x", None, budget=1.0)
+
+
+def test_what_preparing_the_records_cost_is_charged_with_the_steps_and_so_are_draws_and_paid_metrics(ready):
+    paid = Paid(noise_std=5.0, histograms=4, noise_multiplier=2.5, delta=1e-6)
+    job = dataclasses.replace(ready.job, paid=paid, noise_kind="lattice", epsilon=1.0, metrics_share=0.1)
+    one = charged.charge_of(dataclasses.replace(ready, job=job), "a")
+    assert one.steps == ((2.5, 1.0, 1), (8.0, 0.5, 2))
+    assert one.delta == 1e-6
+    assert one.draws == 2 * ready.parameters
+    assert one.epsilon == pytest.approx(0.1)
+
+
+def test_a_run_costs_its_ledger_what_it_promises(ready, tmp_path):
+    job = dataclasses.replace(ready.job, noise_kind="lattice")
+    whole = dataclasses.replace(ready, job=job)
+    finished = charged.begin(whole, tmp_path / "run", tmp_path / "people.ledger", budget=9.0)(None)
+    (dp, *_) = finished.report.guarantees
+    account = WorstCaseAccountant()  # its engine is the ledger's, not the job's
+    account.step(noise_multiplier=8.0, sampling_rate=0.5, steps=2)
+    exact = account.epsilon(dp.delta - dp.delta_split["noise"])
+    for book in (tmp_path / "people.ledger", RunFolder(tmp_path / "run").journal):
+        promised = Ledger.existing(book).total().dp(dp.delta, adaptive=False).epsilon
+        assert promised == pytest.approx(exact, rel=1e-9)
+        (one,) = Ledger.existing(book).charges
+        assert one.draws == 2 * ready.parameters
 
 
 @pytest.mark.parametrize("where", ["charge", "note"])

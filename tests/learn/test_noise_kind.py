@@ -11,8 +11,10 @@ import pytest
 
 import bayesdp as bd
 from bayesdp import InputError
+from bayesdp.convert import DRAWN_SHARE as SHARE
+from bayesdp.convert import drawn_delta as noise_delta
 from bayesdp.learn.loop.run import Run
-from bayesdp.learn.noise_kind import FLOAT, SHARE, noise_delta, with_noise
+from bayesdp.learn.noise_kind import FLOAT, with_noise
 from bayesdp.mechanism.rounded_gaussian import DISTANCE
 
 RNG = np.random.default_rng(0)

@@ -124,3 +124,17 @@ class TestTheOtherNotions:
     def test_where_they_are_not_the_same_there_is_dp(self, charges, watched, left):
         found = total(*charges, measured=self.measured, watched=watched).guarantees(DELTA)
         assert [one.notion for one in found] == left
+
+
+def test_drawing_noise_on_a_lattice_takes_its_share_of_delta_and_more_where_there_are_very_many_draws():
+    steps = ((2.0, 0.1, 10),)
+    exact, some, many = (
+        total(Charge(run="a", steps=steps, draws=n)).dp(DELTA, adaptive=False) for n in (0, 10**6, 10**18)
+    )
+    assert some.epsilon == total(Charge(run="a", steps=steps)).dp((1 - 1e-4) * DELTA, adaptive=False).epsilon
+    assert exact.epsilon < some.epsilon < many.epsilon
+    assert total(Charge(run="a", steps=steps, draws=10**24)).dp(DELTA).epsilon == math.inf
+    values = Charge(run="a", steps=steps, draws=5).to_dict()
+    assert Charge.from_dict(values).draws == 5
+    del values["draws"]  # as lines of before
+    assert Charge.from_dict(values).draws == 0

@@ -93,9 +93,29 @@ def test_weights_outside_of_the_subset_stay_0():
 def test_products_of_whole_numbers_are_exact_for_many_records_and_the_largest_digits():
     rng = np.random.default_rng(0)
     a, b = rng.integers(-300, 301, (700, 5)), rng.integers(-300, 301, (700, 3))
-    a[:, 0], b[:, 0] = 65_535, 45
-    found = lattice.products(lattice.Factors(jnp.asarray(a, jnp.float32), jnp.asarray(b, jnp.float32)))
-    assert np.array_equal(found, a.T @ b)
+    a[:, 0], b[:, 0] = 2048, 748  # with 700 records the largest: their products add up to nearly 2^30
+    a[:256, 1], b[:256, 1] = 2048, 32  # all digits to one side: 2^24 at a time
+    a[256:512, 1], b[256:512, 1] = 2047, -31
+    for inputs, outputs in ((a, b), (b, a)):
+        found = lattice.products(lattice.Factors(jnp.asarray(inputs, jnp.float32), jnp.asarray(outputs, jnp.float32)))
+        assert np.array_equal(found, inputs.T @ outputs)
+
+
+def test_factors_stay_within_what_can_be_added_up_exactly():
+    rng = np.random.default_rng(1)
+    for records in (16, 160, 256, 700):
+        a, g = rng.normal(size=(4, 30)) * [[1], [1e3], [1e-3], [0]], rng.normal(size=(4, 10)) * [[1e6], [1], [1e9], [1]]
+        norms = tuple(jnp.asarray(np.linalg.norm(x, axis=1), jnp.float32) for x in (a, g))
+        given = (jnp.asarray(x, jnp.float32) for x in (a, g))
+        inputs, outputs = lattice.factors_of(*given, norms, jnp.full(4, 20.0), records)
+        assert np.abs(inputs).max() * min(records, 256) * 32 <= 2**24
+        assert np.abs(outputs).max() <= 2048
+        entries = np.einsum("xi,xj->xij", np.asarray(inputs, np.float64), np.asarray(outputs, np.float64))
+        exact = np.minimum(1, 2**30 / records / np.maximum(20 * norms[0] * norms[1], 1))[:, None, None]
+        wanted = 20 * exact * np.einsum("xi,xj->xij", a, g)
+        assert (np.abs(entries) <= np.abs(wanted) * (1 + 2.0**-20)).all()
+        kept = np.linalg.norm(entries[:3], axis=(1, 2)) / np.linalg.norm(wanted[:3], axis=(1, 2))
+        assert (kept > 0.95).all()
 
 
 def test_sums_of_microbatches_pass_32_bits():

@@ -31,7 +31,7 @@ Told = Callable[[str], None]
 """Told what is about to be done."""
 
 GAMES: tuple[Method, ...] = ("step", "runs", "one-run")
-PLAYS, CANARIES = 50_000, 1_000
+PLAYS, CANARIES = 200_000, 1_000
 """Steps of each kind that are played, and canaries of one run."""
 
 MOST_STEPS, MOST_RUNS, LEAST_RUNS = 1_000_000, 20_000, 500

@@ -36,6 +36,9 @@ from bayesdp.mechanism.clipping import Flat, clip_rule
 from bayesdp.mechanism.key import fresh_key, seeded_key
 from bayesdp.report.audit import CanaryBounds
 
+MOST_RECORDS = 5_000
+"""Every step of every run computes the gradients of all."""
+
 
 class Attacked(NamedTuple):
     """What a run carries: the model, who is in, the scores, and the clipped norms of every step (steps, attacked)."""
@@ -64,12 +67,17 @@ def membership(
 ) -> CanaryBounds:
     """Bounds on the ε of the records that stand in `rows` of `data`, each by itself, from `runs` small runs.
 
-    `plan` clips at one norm and sums. Every run computes all gradients in every step: for some hundred records.
+    `plan` clips at one norm and sums; the runs have float noise, whatever the plan's is, which the attack does not look
+    into. Every run computes all gradients in every step: for some hundred records.
     Sensitive: it is computed from private records, and publishing the runs would cost as much as all of them.
 
     Bad input: a plan that cannot be audited, clip norms by layer, or rows that are not in the data get `InputError`.
     """
     audited, size = AuditedPlan.of(plan), records_of("data", data)
+    if size > MOST_RECORDS:
+        raise errors.refuse("data", size, f"to have at most {MOST_RECORDS:,} records", got=f"{size:,}")
+    if plan.filter is not None:
+        raise errors.refuse("plan", plan.filter, "to hold nobody to a budget of their own")
     if not isinstance(clip_rule(plan.clip_norm), Flat) or plan.adjacency != "add-remove":
         raise errors.refuse("plan", plan.clip_norm, "to clip at one norm, and to add or remove records")
     places = np.array([errors.whole("rows", row, least=0, most=size - 1) for row in rows])
@@ -87,7 +95,9 @@ def membership(
     steps = len(audited.noise)
     start = Attacked(params, jnp.ones(len(places)), jnp.zeros(len(places)), jnp.zeros((steps, len(places))))
     scorer = _scorer(plan, audited, loss, data, places)
-    small = dataclasses.replace(plan, optimizer=scorer, num_records=plan.num_records or size, report_every=steps)
+    small = dataclasses.replace(
+        plan, optimizer=scorer, num_records=plan.num_records or size, report_every=steps, noise_kind="float"
+    )
     setup = Setup.of(small.course(coined, start), (data, index))
     key = fresh_key() if seed is None else seeded_key(seed)
     coins = np.random.default_rng(seed).random((count, len(places))) < 0.5

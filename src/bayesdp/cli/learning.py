@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from bayesdp.jobs.people import Whom
     from bayesdp.jobs.prepared import Finished, PreparedJob, UnderWay
     from bayesdp.learn.loop.run_folder import RunFolder
+    from bayesdp.mechanism.key import NoiseKind
 
 INTERRUPTED = 130
 """The exit code after Ctrl-C: 128 and the number of the signal."""
@@ -26,8 +27,8 @@ INTERRUPTED = 130
 LISTS = ("categories", "drop", "keep", "missing", "read")
 """Options of records that may be repeated."""
 
-NOISE = "float"
-"""How noise is drawn unless --noise says otherwise."""
+NOISE: NoiseKind = "lattice"
+"""How noise is drawn that clipped sums get, unless --noise says otherwise."""
 
 NEIGHBOURS = "Training, with a coupled neighbouring run for every witness"
 
@@ -153,8 +154,11 @@ def _afterwards(folder: RunFolder, *, private: bool, watched: str) -> None:
         terminal.uncut(f"  bayesdp publish {out} --out BUNDLE  (the model, a page and a card that may be published)")
 
 
-def assigned(chosen: RecordOptions, common: CommonOptions, **more: Any) -> dict[str, Any]:
-    """The fields of a job that both groups of options fill; `more` of the records' own."""
+def assigned(chosen: RecordOptions, common: CommonOptions, *, clipped: bool, **more: Any) -> dict[str, Any]:
+    """The fields of a job that both groups of options fill; `more` of the records' own.
+
+    `clipped`: what is released are sums of clipped gradients. Those alone can be on a lattice.
+    """
     from bayesdp.data.preparation.declared import typed
     from bayesdp.jobs.data_source import DataSource
 
@@ -166,7 +170,7 @@ def assigned(chosen: RecordOptions, common: CommonOptions, **more: Any) -> dict[
     source = DataSource.given(given.pop("data"), **lists, download=not given.pop("no_download"), **given)
     return {
         **vars(common),
-        "noise_kind": common.noise_kind or NOISE,
+        "noise_kind": common.noise_kind or (NOISE if clipped and common.noise_multiplier != 0 else "float"),
         "data": source,
         "watch": whom(common.watch, named=source.person is not None),
         "seed": seed_of(common.seed),

@@ -247,8 +247,8 @@ class CommonOptions:
             PLAN,
             "--noise",
             "KIND",
-            "float, which is taken if left out and which guarantees then say; or lattice: whole numbers, whose last "
-            "bits tell nothing of anybody, for what is to be published.",
+            "lattice, which is taken if left out where sums are clipped: whole numbers, whose last bits tell nothing "
+            "of anybody; or float, a little faster, for research: guarantees then say so.",
         ),
     ] = None
     sampling_rate: Annotated[

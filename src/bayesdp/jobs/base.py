@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from bayesdp import errors, storage
 from bayesdp.accountant.worst_case import Engine
+from bayesdp.convert import DRAWN_SHARE
 from bayesdp.data import Dataset, coins
 from bayesdp.data.payment import Paid, Payment, paid_again, payment_of
 from bayesdp.estimate.quantile import most_covered
@@ -25,7 +26,6 @@ from bayesdp.jobs.people import Whom
 from bayesdp.learn.loop.plan import MOST_STEPS, TOO_MANY
 from bayesdp.learn.loop.run_folder import RunFolder
 from bayesdp.learn.loop.witnesses import EVERYONE
-from bayesdp.learn.noise_kind import SHARE
 from bayesdp.mechanism.key import NOISE_KINDS, NoiseKind
 from bayesdp.rounding import down
 from bayesdp.unit import Unit
@@ -201,7 +201,7 @@ class Job(ABC):
         if self.noise_kind == "float":
             return None
         assert self.delta is not None
-        return self.delta - (1 - SHARE) * self.delta  # so that the sum is the very δ that was asked for
+        return self.delta - (1 - DRAWN_SHARE) * self.delta  # so that the sum is the very δ that was asked for
 
     @property
     def prelude(self) -> tuple[float | None, float]:

@@ -19,9 +19,12 @@ from typing import Any, NamedTuple
 from bayesdp import errors
 from bayesdp.accountant.rdp import phases
 from bayesdp.guarantee import Guarantee
+from bayesdp.jobs.base import Job
 from bayesdp.jobs.prepared import PreparedJob, UnderWay
+from bayesdp.jobs.sgd_job import SGDJob
 from bayesdp.learn.loop.plan import Plan
 from bayesdp.learn.loop.run_folder import RunFolder
+from bayesdp.learn.sgd import SGD
 from bayesdp.ledger import Charge, Ledger
 from bayesdp.ledger.ledger import Terms, check_budget
 from bayesdp.storage.values import checksum
@@ -52,7 +55,7 @@ def begin(
     place = RunFolder(Path(folder))
     place.check_free()
     charge = charge_of(prepared, secrets.token_hex(8))
-    delta = None if budget is None else prepared.job.chosen.delta
+    delta = None if budget is None else prepared.job.delta
     if not Path(ledger).exists():
         check_budget(Terms(budget, delta), (), charge)  # a refused job leaves no ledger either
     book = Ledger.open(ledger, budget=budget, delta=delta)
@@ -119,11 +122,12 @@ def intended(folder: RunFolder) -> Intended | None:
 
 
 def charge_of(prepared: PreparedJob[Any, Any], run: str) -> Charge:
-    """What a job may cost everybody: all planned steps, infinite where nothing bounds them or none are planned."""
+    """What a job may cost everybody: preparation and all planned steps; infinite where nothing bounds them."""
     looks = ("how well the model does on test records",) if prepared.tests else ()
     common: dict[str, Any] = {"run": run, "adjacency": prepared.job.adjacency, "looks": looks}
     common |= {"source": _source(prepared), "what": prepared.data.name}
-    return Charge(**common, **cost_of(prepared.plan, prepared.parameters))
+    cost = cost_of(prepared.plan, prepared.parameters)
+    return Charge(**common, **{**cost, "epsilon": cost.get("epsilon", 0.0) + _metrics(prepared.job)})
 
 
 def cost_of(plan: object, parameters: int) -> dict[str, Any]:
@@ -132,8 +136,21 @@ def cost_of(plan: object, parameters: int) -> dict[str, Any]:
         return _samples(plan, parameters)
     if not plan.bounded or not (plan.noise > 0).all():
         return {"epsilon": math.inf}
-    planned = phases(plan.noise[: plan.affordable_steps(1)], plan.rates[: plan.affordable_steps(1)])
-    return {"steps": tuple((one.noise_multiplier, one.sampling_rate, one.steps) for one in planned)}
+    count = plan.affordable_steps(1)
+    planned = phases(plan.noise[:count], plan.rates[:count])
+    steps = tuple((one.noise_multiplier, one.sampling_rate, one.steps) for one in planned)
+    # A sum of a posterior's gradients has at most as many numbers as its means and a whole matrix.
+    entries = parameters if isinstance(plan, SGD) else parameters * (parameters + 3)
+    return {
+        "steps": steps if plan.prelude is None else ((plan.prelude, 1.0, 1), *steps),
+        "delta": plan.prelude_delta,
+        "draws": count * entries if plan.noise_kind == "lattice" else 0,
+    }
+
+
+def _metrics(job: Job) -> float:
+    """ε of counts over test records (H25): added, for who is tested on in one run may be trained on in another."""
+    return (job.metrics_epsilon or 0.0) if isinstance(job, SGDJob) else 0.0
 
 
 def _samples(plan: object, parameters: int) -> dict[str, Any]:

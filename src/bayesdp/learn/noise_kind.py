@@ -7,12 +7,10 @@ float     a label: the proofs are about real numbers, float32 can tell more
 from __future__ import annotations
 
 import dataclasses
-import math
 
 from bayesdp.guarantee import Guarantee
 from bayesdp.learn.prelude import widened
 from bayesdp.mechanism.key import NoiseKind
-from bayesdp.mechanism.rounded_gaussian import DISTANCE
 
 FLOAT = "Sums and noise are float32 numbers, whose last bits can tell more than the proof allows for (H26)."
 SAMPLES = "Samples are drawn with float32 normals, whose last bits can tell more than the proof allows for (H26)."
@@ -20,17 +18,6 @@ LATTICE = (
     "Sums and noise are whole numbers on a lattice, the noise a Gaussian rounded to it, by ChaCha20; {delta:.2g} of δ "
     "is kept for its distance from that law (H26)."
 )
-
-SHARE = 1e-4
-"""Of δ, for the distance of all draws from their law: at δ = 1e-5 and ε = 10, enough for 1e10 draws."""
-
-
-def noise_delta(kept: float, draws: int, epsilon: float) -> float:
-    """What all draws take of δ at ε: as much as was kept for them, or more where that is not enough.
-
-    With P and Q each at most τ away: P(S) + τ − e^ε (Q(S) − τ) = P(S) − e^ε Q(S) + (1 + e^ε) τ.
-    """
-    return max(kept, min(1.0, (1 + math.exp(min(epsilon, 700.0))) * draws * DISTANCE))
 
 
 def labelled(promise: Guarantee, words: str) -> Guarantee:

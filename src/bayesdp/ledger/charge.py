@@ -18,7 +18,7 @@ from bayesdp.accountant.rdp import History, Run
 from bayesdp.guarantee import ADJACENCIES, Adjacency
 from bayesdp.ledger.selection import Selection
 
-_ALL = ("run", "what", "steps", "epsilon", "delta", "adjacency", "selection", "source", "looks")
+_ALL = ("run", "what", "steps", "epsilon", "delta", "adjacency", "selection", "source", "looks", "draws")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +36,7 @@ class Charge:
         source: which data, in words or as a digest: charges of one source are about the same people.
         looks: numbers computed from records without noise that whoever made the run was shown, e.g. "test accuracy":
             no guarantee pays for them.
+        draws: how many numbers of noise are drawn on a lattice, almost by their law (H26): 1e-4 of δ is kept for them.
 
     Bad input gets `InputError` naming the field.
     """
@@ -49,6 +50,7 @@ class Charge:
     selection: Selection | None = None
     source: str = ""
     looks: tuple[str, ...] = ()
+    draws: int = 0
 
     def __post_init__(self) -> None:
         for name in ("run", "what", "source"):
@@ -67,6 +69,7 @@ class Charge:
         object.__setattr__(self, "epsilon", float(epsilon))
         errors.number("delta", self.delta, least=0, most=1)
         errors.one_of("adjacency", self.adjacency, ADJACENCIES)
+        object.__setattr__(self, "draws", errors.whole("draws", self.draws, least=0))
         if self.selection is not None and (self.epsilon or self.delta):
             hint = "A bound on the divergences is needed, which an (ε, δ) does not give."
             raise errors.refuse("selection", self.selection, "to be left out beside an epsilon or a delta", hint)
@@ -95,6 +98,7 @@ class Charge:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """The inverse of `to_dict`. Anything else gets `InputError`."""
+        values = {"draws": 0, **values}  # lines of before have none
         if set(values) != set(_ALL):
             raise errors.refuse("charge", sorted(map(str, values)), f"to have the keys {', '.join(_ALL)}")
         try:

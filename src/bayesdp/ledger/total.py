@@ -14,7 +14,7 @@ otherwise there is what everybody is promised.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,8 +56,8 @@ class Total:
         pieces = [one for one in self.charges if one.epsilon or one.delta]
         beside, left = sum(one.epsilon for one in pieces), delta - sum(one.delta for one in pieces)
         epsilon = math.inf
-        if left > 0 and math.isfinite(beside):
-            epsilon = beside + (self._adaptive(left) if adaptive else self._fixed(left))
+        if math.isfinite(beside):
+            epsilon = self._with_draws(delta, left, lambda d: beside + (self._adaptive if adaptive else self._fixed)(d))
         sampled = any(q < 1 for one in self.charges for _, q, _ in one.steps)
         return Guarantee(
             notion="dp",
@@ -68,6 +68,19 @@ class Total:
             assumptions=(_ADAPTIVE if adaptive else _FIXED,),
             delta_split={"dp": delta},
         )
+
+    def _with_draws(self, delta: float, left: float, at: Callable[[float], float]) -> float:
+        """ε at what is left of δ after what drawing noise takes of it: 1e-4, or (1 + e^ε) τ if that is more (H26)."""
+        draws = sum(one.draws for one in self.charges)
+        kept = delta - (1 - convert.DRAWN_SHARE) * delta if draws else 0.0
+        for _ in range(8):
+            if left <= kept:
+                return math.inf
+            epsilon = at(left - kept)
+            if convert.drawn_delta(kept, draws, epsilon) == kept:
+                return epsilon
+            kept = convert.drawn_delta(2 * kept, draws, epsilon)
+        return math.inf
 
     def guarantees(self, delta: float, *, adaptive: bool = True) -> list[Guarantee]:
         """One per notion, of all charges; only "dp" where runs are not done, or not about the same people."""

@@ -7,8 +7,8 @@ in any order, so that S says nothing of how it was added up. And Z is on the sam
 is the Gaussian mechanism, rounded afterwards. What is then made of the whole number S + Z may be a float.
 
 A microbatch is added up in 32 bits, each record held to its share of them; microbatches in two words, 2^15 `high` +
-`low`. A dense layer's outer products a gᵀ are cut off in their factors, which takes four matrix products of whole
-numbers below 2^8: float32 adds up 256 of those exactly.
+`low`. A dense layer's outer products a gᵀ are cut off in their factors. One has two digits to the base 64, from −32 to
+32, the other is so small that float32 adds up the products of all records with a digit exactly: two matrix products.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from bayesdp.errors import refuse
-from bayesdp.mechanism.lengths import two_to_the
 from bayesdp.mechanism.rounded_gaussian import SCALE
 
 Params = Any
@@ -31,8 +30,11 @@ SLACK = 1 - 2.0**-20
 """Contributions are shortened by this: what the roundings of their scale may add."""
 
 _LOW = 15
-_LIMB = 256
-"""A factor is below `_LIMB`²; the digits of so many records times 255² add up to less than 2^24."""
+_DIGIT, _AT_ONCE = 32, 256
+"""The largest digit of a factor to the base 64, in size; and how many records are added up at a time."""
+
+_MOST_OUTPUTS = 2 * _DIGIT**2
+"""The largest number with two digits. With `_most_inputs` it is the largest product that 32 bits can add up."""
 
 
 class Whole(NamedTuple):
@@ -135,35 +137,35 @@ def factors_of(
     """a_x and g_x of a dense layer cut off so that A_x B_xᵀ is at most scale_x a_x g_xᵀ in every entry.
 
     `norms` are upper bounds of |a_x| and |g_x|, `scale` the factor of each record over g. The steps of the two share
-    the lattice out so that entries of both have about as many digits.
+    the lattice out so that entries of both have about as many digits; the roundings of their scales, 3 u, are within
+    `SLACK`.
     """
     a, g = norms
     safe_a, safe_g = jnp.maximum(a, 1e-30), jnp.maximum(g, 1e-30)
     length = safe_a * scale * safe_g
     scale = scale * jnp.minimum(1, np.float32(_share(records)) / jnp.maximum(length, 1))
-    wanted = jnp.sqrt(jnp.maximum(length, 1) * np.float32(math.sqrt(inputs.shape[1] / outputs.shape[1])))
-    power = jnp.floor(jnp.log2(jnp.clip(wanted, 1, _LIMB**2 / 2))) - jnp.ceil(jnp.log2(safe_a))
-    power = two_to_the(jnp.clip(power, -60, 60).astype(jnp.int32))
-    return Factors(_cut(inputs * power[:, None]), _cut(outputs * (scale / power)[:, None]))
+    length = jnp.clip(length, 1, np.float32(_share(records)))
+    most = _most_inputs(records)
+    wanted = jnp.sqrt(length * np.float32(math.sqrt(inputs.shape[1] / outputs.shape[1])))
+    stretch = jnp.clip(wanted, length / _MOST_OUTPUTS, most) / safe_a
+    return Factors(_cut(inputs * stretch[:, None], most), _cut(outputs * (scale / stretch)[:, None], _MOST_OUTPUTS))
 
 
-def _cut(values: jax.Array) -> jax.Array:
-    most = _LIMB**2 - 1
+def _most_inputs(records: int) -> int:
+    """The largest A with which so many records' products with a digit add up to at most 2^24."""
+    return int(2**24 // (_DIGIT * min(records, _AT_ONCE)))
+
+
+def _cut(values: jax.Array, most: int) -> jax.Array:
     return jnp.trunc(jnp.clip(values, -most, most))
 
 
 def products(factors: Factors) -> jax.Array:
-    """Σ_x A_x B_xᵀ exactly, int32: products of digits to the base 256, some records at a time."""
+    """Σ_x A_x B_xᵀ exactly, int32: products with the two digits of B to the base 64, some records at a time."""
     done = jnp.zeros((factors.inputs.shape[1], factors.outputs.shape[1]), jnp.int32)
-    for start in range(0, factors.inputs.shape[0], _LIMB):
-        a_high, a_low = _digits(factors.inputs[start : start + _LIMB])
-        b_high, b_low = _digits(factors.outputs[start : start + _LIMB])
-        parts = ((a_high.T @ b_high, 16), (a_high.T @ b_low, 8), (a_low.T @ b_high, 8), (a_low.T @ b_low, 0))
-        for part, shift in parts:
-            done = done + (part.astype(jnp.int32) << shift)
+    for start in range(0, factors.inputs.shape[0], _AT_ONCE):
+        inputs, outputs = factors.inputs[start : start + _AT_ONCE], factors.outputs[start : start + _AT_ONCE]
+        high = jnp.round(outputs * (0.5 / _DIGIT))
+        parts = inputs.T @ high, inputs.T @ (outputs - 2 * _DIGIT * high)
+        done = done + 2 * _DIGIT * parts[0].astype(jnp.int32) + parts[1].astype(jnp.int32)
     return done
-
-
-def _digits(values: jax.Array) -> tuple[jax.Array, jax.Array]:
-    high = jnp.trunc(values * (1 / _LIMB))
-    return high, values - _LIMB * high

@@ -21,6 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
+from bayesdp.convert import DRAWN
 from bayesdp.errors import refuse
 from bayesdp.mechanism import chacha
 
@@ -30,7 +31,7 @@ SMALL, STEP = 1500, 720
 SCALE = SMALL * math.sqrt(1 + STEP**2)
 """s, the standard deviation before rounding: 1,080,000.7."""
 
-DISTANCE = 2.0**-78
+DISTANCE = DRAWN
 """Total variation between one draw and round(s N): a bound (H26)."""
 
 _ROWS = 15600

@@ -240,7 +240,8 @@ class Decision:
 
     `left` is the sum of the `terms` and of `surcharge` (requests that may depend on the model), `budget` is β. With
     "keep" it holds with probability 1 − `failure`. `protocol` says whether the DP guarantee covers this decision.
-    `ledger` is the ledger after it: go on with that one.
+    `ledger` is the ledger after it: go on with that one. `apart`: total variation that drawing the noise of both models
+    almost by its law adds (H26).
     """
 
     answer: Answer
@@ -256,6 +257,7 @@ class Decision:
     protocol: ReleaseProtocol
     assumptions: tuple[str, ...]
     ledger: Ledger = field(repr=False)
+    apart: float = 0.0
 
     def epsilon(self, delta: float) -> float:
         """ε at δ of "model" against "trained without" that the left side amounts to (B10), one direction."""
@@ -271,7 +273,7 @@ class Decision:
         close = variation.from_divergence(self.left, self.order)
         if self.terms and not self.surcharge:
             close = min(close, sum(one.source.variation(len(one.records)) for one in self.ledger.entries))
-        return (1 + close) / 2
+        return (1 + min(1.0, close + self.apart)) / 2
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values; infinite ones are the string "inf"."""
@@ -293,6 +295,7 @@ class Decision:
             ],
             "surcharge": _plain(self.surcharge),
             "told_apart": self.told_apart,
+            "apart": self.apart,
             "failure": self.failure,
             "way": self.way,
             "reason": self.reason,

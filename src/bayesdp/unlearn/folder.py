@@ -5,6 +5,7 @@ unlearning.json   the ledger and every decision, readable by its owner only
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bayesdp import errors, storage
+from bayesdp import convert, errors, storage
 from bayesdp.accountant import WorstCaseAccountant
 from bayesdp.jobs import people
 from bayesdp.jobs.people import Records, Whom
@@ -161,12 +162,19 @@ class Opened:
             note = {**decision.ledger.to_dict(), "decisions": [*earlier, decision.to_dict()]}
             return storage.write_tagged(path, FORMAT, VERSION, note, checked=True)
 
+    def drawn(self, decision: Decision) -> Decision:
+        """The decision with how far the noise of either model is from its law (H26)."""
+        return dataclasses.replace(decision, apart=min(1.0, 2 * self.run.draws * convert.DRAWN))
+
     def statement(self, records: Sequence[int]) -> dict[str, Any]:
         """The forgeability statement of the model for these records together, by the DP guarantee of all steps."""
         everybody = WorstCaseAccountant(engine=self.everybody.engine)  # records leave, whatever the run's own adjacency
         for z, q, n in self.worst_case.steps:
             everybody.step(noise_multiplier=z, sampling_rate=q, steps=n)
-        bound = everybody.guarantee(self.prepared.plan.delta).group(len(records)).speaking_of(self.prepared.data.unit)
+        plan, bound = self.run.plan, everybody.guarantee(self.prepared.plan.delta)
+        beside = plan.prelude_delta + convert.drawn_delta(plan.noise_share, self.run.draws, bound.epsilon)
+        bound = dataclasses.replace(bound, delta=min(1.0, bound.delta + beside)) if beside else bound
+        bound = bound.group(len(records)).speaking_of(self.prepared.data.unit)
         return statement(
             records=records,
             bound=bound,

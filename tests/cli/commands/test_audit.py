@@ -6,10 +6,12 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from people_files import write_people
 
 from bayesdp.learn import SGD
 from bayesdp.learn.loop.run_folder import RunFolder
 from bayesdp.report import read
+from bayesdp.unlearn.folder import opened
 
 SMALL = ("--game", "step", "--plays", "4000", "--seed", "1")
 PLAN = ("--noise-multiplier", "1", "--sampling-rate", "0.5", "--steps", "2", "--delta", "1e-5")
@@ -51,3 +53,17 @@ def test_what_cannot_be_audited_is_refused(cli, run, tmp_path):
     assert "left out with a run" in cli("audit", run, *PLAN).refused()
     assert "--game" in cli("audit", *PLAN, "--game", "poker").refused()
     assert "folder of a run" in cli("audit", tmp_path).refused()
+
+
+def test_single_records_are_attacked_over_many_small_runs(cli, tmp_path):
+    table, folder = write_people(tmp_path / "people.csv"), tmp_path / "run"
+    plan = ("--noise-multiplier", 2, "--steps", 2, "--sampling-rate", 0.5, "--clip-norm", 1, "--engine", "rdp")
+    given = ("--target", "rich", "--model", "logistic", "--holdout", 0, "--members", 0, "--delta", 1e-4)
+    assert cli("train", table, *given, *plan, "--test-share", 0, "--out", folder).code == 0
+    one = str(opened(folder).numbers[0])
+    found = cli("audit", folder, *SMALL, "--attack", one, "--attack-runs", 64, "--json").json[-1]
+    assert found["names"] == [f"record {one}"]
+    assert 0 <= found["lower"][0] <= found["upper"][0]
+    assert read(RunFolder(folder).report).audit.canaries.plays == 64
+    assert "--attack" in cli("audit", *PLAN, *SMALL, "--attack", "1").refused()
+    assert "counted from 1" in cli("audit", folder, *SMALL, "--attack", "100000").refused()

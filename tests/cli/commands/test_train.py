@@ -95,7 +95,7 @@ def test_json_is_the_runs_guarantees_and_nothing_else(cli, table, run, tmp_path)
     assert [one.notion for one in saved] == ["dp", "bdp", "per-instance"]
     everybody = WorstCaseAccountant(engine="rdp")
     everybody.step(noise_multiplier=3, sampling_rate=SGDJob.read(RunFolder(run)).sampling_rate, steps=8)
-    assert saved[0].epsilon == everybody.epsilon(1e-4)
+    assert saved[0].epsilon == everybody.epsilon(1e-4 - saved[0].delta_split["noise"])
     # The same seed, the same model.
     assert (run / "params.npz").read_bytes() == (tmp_path / "again" / "params.npz").read_bytes()
 
@@ -328,19 +328,28 @@ def test_a_column_of_budgets_is_kept_to_and_not_learned_from(cli, tmp_path):
     assert "left out beside" in both
 
 
-def test_noise_on_a_lattice_is_an_option_that_every_guarantee_names_at_the_delta_that_was_asked_for(
+def test_noise_is_on_a_lattice_unless_asked_otherwise_and_every_guarantee_names_it_at_the_delta_that_was_asked_for(
     table, tmp_path, capsys
 ):
-    given = ("--target", "rich", "--drop", "wage", "--delta", 1e-4, "--scale", "none", "--noise")
-    assert called("train", table, *given, "lattice", *QUICK, "--json", "--out", tmp_path / "run") == 0
+    given = ("--target", "rich", "--drop", "wage", "--delta", 1e-4, "--scale", "none")
+    assert called("train", table, *given, *QUICK, "--json", "--out", tmp_path / "run") == 0
     promises = json.loads(capsys.readouterr().out)
     assert {one["delta"] for one in promises} == {1e-4}
     assert all(0 < one["delta_split"]["noise"] < 1e-7 for one in promises)
     assert all(any("ChaCha20" in sentence for sentence in one["assumptions"]) for one in promises)
     assert called("report", tmp_path / "run", "--json") == 0  # ε is derived again from the plan, at the same δ
     assert {one["delta"] for one in json.loads(capsys.readouterr().out)} == {1e-4}
-    assert called("train", table, *given, "loud", *QUICK, "--out", tmp_path / "loud") == 2
+    assert called("train", table, *given, "--noise", "loud", *QUICK, "--out", tmp_path / "loud") == 2
     assert "--noise=" in capsys.readouterr().err
     unclipped = ("--clip-norm", "none", "--noise-std", 5, "--steps", 4, "--engine", "rdp", *SPLIT)
-    assert called("train", table, *given, "lattice", *unclipped, "--out", tmp_path / "none") == 2
+    assert called("train", table, *given, "--noise", "lattice", *unclipped, "--out", tmp_path / "none") == 2
     assert "float" in capsys.readouterr().err
+    assert SGDJob.read(RunFolder(tmp_path / "run")).noise_kind == "lattice"
+
+
+def test_what_cannot_be_on_a_lattice_is_labelled(table, tmp_path, capsys):
+    given = ("--target", "rich", "--drop", "wage", "--delta", 1e-4, "--scale", "none")
+    unclipped = ("--clip-norm", "none", "--noise-std", 5, "--steps", 4, "--engine", "rdp", *SPLIT)
+    assert called("train", table, *given, *unclipped, "--json", "--out", tmp_path / "run") == 0
+    promises = json.loads(capsys.readouterr().out)
+    assert all(any("float32" in sentence for sentence in one["assumptions"]) for one in promises)

@@ -65,8 +65,9 @@ def train(
     from bayesdp.learn.loop.run_folder import RunFolder
 
     RunFolder(out).check_free()
+    own = {"features": features, "feature_norm": feature_norm, "keep_features": keep_features}
     job = SGDJob(
-        **assigned(records, common, features=features, feature_norm=feature_norm, keep_features=keep_features),
+        **assigned(records, common, clipped=clip_norm != "none", **own),
         model=model,
         noise_std=noise_std,
         clip_norm=_clip_norm(clip_norm),

@@ -183,7 +183,7 @@ def _decide(
             return
     if outside:
         raise errors.refuse("record", record, f"without {found.called(outside)}", HELD_OUT)
-    decision = ledger.request(who, folder.source(found, source, who, ledger))
+    decision = found.drawn(ledger.request(who, folder.source(found, source, who, ledger)))
     claim = None if statement is None else found.statement(decision.ledger.forgotten)
     charged.note_decision(found.folder, decision.answer, covered=decision.protocol.keeps_dp)
     path = found.write(decision)

@@ -12,10 +12,10 @@ import numpy as np
 from bayesdp import errors
 from bayesdp.accountant.calibrate import Promise, least_noise
 from bayesdp.accountant.worst_case import ENGINES, Engine, WorstCaseAccountant
+from bayesdp.convert import DRAWN_SHARE
 from bayesdp.errors import Array
 from bayesdp.guarantee import ADJACENCIES, Adjacency
 from bayesdp.learn.loop.schedule import Schedule, factors, phases
-from bayesdp.learn.noise_kind import SHARE
 from bayesdp.learn.records import Data
 from bayesdp.mechanism.clipping import clip_rule
 from bayesdp.mechanism.key import NOISE_KINDS, NoiseKind
@@ -166,7 +166,7 @@ class Plan:
         """What of δ is kept for how noise was drawn."""
         if self.noise_kind == "float":
             return 0.0
-        return SHARE * self.delta if self.noise_delta is None else self.noise_delta
+        return DRAWN_SHARE * self.delta if self.noise_delta is None else self.noise_delta
 
     @property
     def rates(self) -> Array:

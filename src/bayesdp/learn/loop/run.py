@@ -20,6 +20,7 @@ from bayesdp import errors, storage
 from bayesdp.accountant import Curve, Groups, InstanceAccountant, WorstCaseAccountant, by_group
 from bayesdp.accountant import state as states
 from bayesdp.accountant.run_tallies import Counts, Tallies
+from bayesdp.convert import drawn_delta
 from bayesdp.errors import Array
 from bayesdp.guarantee import Guarantee
 from bayesdp.learn.loop.report import Details, report_of, snapshots_of
@@ -27,7 +28,7 @@ from bayesdp.learn.loop.run_folder import RunFolder
 from bayesdp.learn.loop.saved_plan import RunPlan, SavedPlan
 from bayesdp.learn.loop.snapshot import Snapshot
 from bayesdp.learn.loop.tree_file import Form, Tree, form_of, read_formed, read_tree, write_tree
-from bayesdp.learn.noise_kind import noise_delta, with_noise
+from bayesdp.learn.noise_kind import with_noise
 from bayesdp.learn.prelude import with_prelude
 from bayesdp.learn.record_count import with_count
 from bayesdp.report import Report, read, write
@@ -87,8 +88,14 @@ class Run:
         plan = self.tallies.plan_dp()
         if self.plan.noise_kind == "float" or plan is None:
             return 0.0
-        draws = self.entries * self.tallies.chains * len(self.tallies.noise)
-        return noise_delta(self.plan.noise_share, draws, max(plan.at_share, *(one.epsilon for one in self._found)))
+        largest = max(plan.at_share, *(one.epsilon for one in self._found))
+        return drawn_delta(self.plan.noise_share, self.draws, largest)
+
+    @property
+    def draws(self) -> int:
+        """How many numbers of noise were drawn on a lattice."""
+        lattice = self.plan.noise_kind == "lattice" and not self.tallies.noiseless
+        return self.entries * self.tallies.chains * len(self.tallies.noise) if lattice else 0
 
     @property
     def delta(self) -> float:

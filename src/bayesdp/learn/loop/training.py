@@ -215,13 +215,21 @@ class Training(Observer):
             checkpoint.charge(folder, self._charge(self._key))
 
     def _charge(self, run: str) -> Charge:
-        """What the planned steps may cost everybody; infinite where nothing bounds it."""
+        """What the planned steps, and what came before them, may cost everybody; infinite where nothing bounds it."""
         tallies = self.tallies[0]
         if not tallies.promises:
             return Charge(run=run, what="steps", epsilon=math.inf, adjacency=tallies.worst_case.adjacency)
         planned = phases(np.tile(tallies.noise, tallies.chains), np.tile(tallies.rates, tallies.chains))
         steps = tuple((one.noise_multiplier, one.sampling_rate, one.steps) for one in planned)
-        return Charge(run=run, what="steps", steps=steps, adjacency=tallies.worst_case.adjacency)
+        plan = self.trajectories.setup.course.plan
+        return Charge(
+            run=run,
+            what="steps",
+            steps=steps if plan.prelude is None else ((plan.prelude, 1.0, 1), *steps),
+            delta=plan.prelude_delta,
+            adjacency=tallies.worst_case.adjacency,
+            draws=self.result().draws,
+        )
 
     def result(self, i: int = 0) -> Run:
         """Run i so far, which does not change when training goes on."""
