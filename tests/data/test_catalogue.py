@@ -47,7 +47,8 @@ def test_breast_cancer_is_standardised_on_its_training_records():
     assert cancer.classes == ("malignant", "benign")
     assert np.bincount(np.concatenate([cancer.y, cancer.y_test])).tolist() == [212, 357]
     assert len(cancer.feature_names) == 30
-    assert cancer.public[1].endswith("and 22 more, taken from the 455 training records, are declared public.")
+    assert cancer.public[1].endswith("and 22 more, taken from the training records, are declared public.")
+    assert "455" not in cancer.public[1], "`publish` refuses a bundle that tells how many records there are"
 
 
 def test_without_scikit_learn(monkeypatch):
