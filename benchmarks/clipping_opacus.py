@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-import torch  # type: ignore[import-not-found]
-from opacus.grad_sample import (  # type: ignore[import-not-found]
+import torch
+from opacus.grad_sample import (
     GradSampleModule,
     GradSampleModuleFastGradientClipping,
 )
-from opacus.optimizers import DPOptimizer, DPOptimizerFastGradientClipping  # type: ignore[import-not-found]
-from opacus.utils.fast_gradient_clipping_utils import DPLossFastGradientClipping  # type: ignore[import-not-found]
+from opacus.optimizers import DPOptimizer, DPOptimizerFastGradientClipping
+from opacus.utils.fast_gradient_clipping_utils import DPLossFastGradientClipping
 from torch import nn
 
 from stopwatch import peak, serve

@@ -40,7 +40,7 @@ def _small_tables() -> Iterator[None]:
         yield
 
 
-BRIEFLY = ("learn", "mechanism", "cli", "jobs", "interop", "audit")
+BRIEFLY = ("learn", "mechanism", "cli", "jobs", "interop", "audit", "sklearn")
 """Folders whose programs mostly run for milliseconds: compiled without optimisations, in half of the time."""
 
 

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         StudyResult,
     )
     from bayesdp.mechanism import Mean, ModelLoss, People, Sum
+    from bayesdp.report.of_accountants import write_report
 
 __all__ = [
     "PSGLD",
@@ -72,6 +73,7 @@ __all__ = [
     "__version__",
     "load",
     "noise_for",
+    "write_report",
 ]
 
 _HOMES = {
@@ -104,6 +106,7 @@ _HOMES = {
     "Truncation": "bayesdp.accountant.repeated_runs.truncation",
     "load": "bayesdp.jobs.load",
     "noise_for": "bayesdp.accountant.calibrate",
+    "write_report": "bayesdp.report.of_accountants",
 }
 
 __getattr__, __dir__ = lazy(__name__, _HOMES)

@@ -15,7 +15,7 @@ from norm_files import distances, write_csv
 from pyarrow import parquet
 
 from bayesdp.cli.app import app
-from bayesdp.cli.refusal import in_options
+from bayesdp.cli.refusal import in_options, unabbreviated
 from bayesdp.data.distances_file import Source, read
 from bayesdp.errors import Argument, InputError, named, refuse
 
@@ -398,3 +398,12 @@ def test_a_list_of_one_is_shown_as_it_is_typed():
 def test_words_that_are_also_arguments_stay_words():
     error = InputError("Expected data with more steps, got a model of members=3.")
     assert in_options(error, COMMANDS.values()) == str(error)
+
+
+def test_options_may_be_cut_short_where_that_is_clear(cli):
+    short = cli("epsilon", "--noise-m", "1", "--sampling-rate=0.01", "--ste", "10", "--del", "1e-5", "--json")
+    assert short.json == cli(*EPSILON, "--json").json
+    assert unabbreviated("--eps", ["--epsilon", "--delta"]) == "--epsilon"
+    assert unabbreviated("--eps=2", ["--epsilon-budget", "--epsilon", "--out"]) == "--epsilon=2"
+    assert unabbreviated("--noise", ["--noise-std", "--noise-multiplier"]) == "--noise"
+    assert unabbreviated("-e", ["--epsilon"]) == "-e"

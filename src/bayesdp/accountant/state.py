@@ -43,6 +43,12 @@ class Saved(ABC):
         """Read what `save` wrote. An unreadable, malformed or foreign file gets `InputError`."""
         return cls.from_state(read(path))
 
+    def report(self, path: str | Path, *, delta: float = 1e-5, **details: Any) -> Path:
+        """Write what it promises at δ as an HTML page that opens offline, or JSON: see `bayesdp.write_report`."""
+        import bayesdp  # by the front door: reports are made of accountants, not the other way round
+
+        return bayesdp.write_report(path, self, delta=delta, **details)  # type: ignore[arg-type]  # each is one of three
+
 
 def write(path: str | Path, state: Mapping[str, Any]) -> None:
     """Write `state` to `path`, and its large arrays beside it: "run.npz" for "run.json", "run.1.npz" for "run.1".

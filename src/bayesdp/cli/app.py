@@ -30,6 +30,7 @@ from bayesdp.cli.commands.study import study
 from bayesdp.cli.commands.train import train
 from bayesdp.cli.commands.unlearn import unlearn
 from bayesdp.cli.commands.verify import verify
+from bayesdp.cli.doctor import doctor
 from bayesdp.cli.learning import INTERRUPTED
 from bayesdp.cli.refusal import Command, Refusal, one_line
 from bayesdp.version import __version__
@@ -37,7 +38,7 @@ from bayesdp.version import __version__
 # Typer does not name the parent of all its complaints about usage; BadParameter is one of them.
 _UsageError = cast(type[typer.BadParameter], typer.BadParameter.__base__)
 
-app = typer.Typer(name="bayesdp", add_completion=False, no_args_is_help=True, rich_markup_mode="rich")
+app = typer.Typer(name="bayesdp", no_args_is_help=True, rich_markup_mode="rich")
 
 _PANELS: dict[str, list[Callable[..., None]]] = {
     "Private training": [check, plan, train, fit, resume, report, predict],
@@ -45,7 +46,7 @@ _PANELS: dict[str, list[Callable[..., None]]] = {
     "Releases": [publish, verify],
     "Privacy of a run that happened": [account, ledger, audit],
     "One record": [instance, study, unlearn],
-    "Look around": [demo, reproduce],
+    "Look around": [demo, reproduce, doctor],
 }
 
 

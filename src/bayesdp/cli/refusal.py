@@ -29,7 +29,13 @@ class Refusal(Exception):
 
 
 class Command(TyperCommand):
-    """A command that says what it cannot use under the names that were typed."""
+    """A command that says what it cannot use under the names that were typed, and finds --epsilon for --eps."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]  # as below
+        """Options may be typed as far as no other begins like that."""
+        known = [name for param in self.get_params(ctx) for name in (*param.opts, *param.secondary_opts)]
+        ends = args.index("--") if "--" in args else len(args)
+        return super().parse_args(ctx, [*(unabbreviated(one, known) for one in args[:ends]), *args[ends:]])
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]  # Typer's Context is click's
         try:
@@ -38,6 +44,14 @@ class Command(TyperCommand):
             others = ctx.parent.command.commands if ctx.parent else {}  # type: ignore[attr-defined]
             known = [*(others[name] for name in _OF_RUNS if name in others), self]
             raise Refusal(one_line(in_options(problem, known))) from problem
+
+
+def unabbreviated(typed: str, known: Iterable[str]) -> str:
+    """The one of `known` options that all others which begin as typed go on from, with its value; else as typed."""
+    name, equals, value = typed.partition("=")
+    begun = sorted({one for one in known if one.startswith(name)}, key=len)
+    clear = bool(begun) and all(one.startswith(begun[0]) for one in begun)
+    return begun[0] + equals + value if len(name) >= 4 and name.startswith("--") and clear else typed
 
 
 def in_options(problem: InputError, commands: Iterable[TyperCommand]) -> str:

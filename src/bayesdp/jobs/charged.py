@@ -120,16 +120,20 @@ def intended(folder: RunFolder) -> Intended | None:
 
 def charge_of(prepared: PreparedJob[Any, Any], run: str) -> Charge:
     """What a job may cost everybody: all planned steps, infinite where nothing bounds them or none are planned."""
-    plan: object = prepared.plan
     looks = ("how well the model does on test records",) if prepared.tests else ()
     common: dict[str, Any] = {"run": run, "adjacency": prepared.job.adjacency, "looks": looks}
     common |= {"source": _source(prepared), "what": prepared.data.name}
+    return Charge(**common, **cost_of(prepared.plan, prepared.parameters))
+
+
+def cost_of(plan: object, parameters: int) -> dict[str, Any]:
+    """What a plan may cost everybody, as fields of a `Charge`; `parameters`: numbers that a sample is made of."""
     if not isinstance(plan, Plan):
-        return Charge(**common, **_samples(plan, prepared.parameters))
+        return _samples(plan, parameters)
     if not plan.bounded or not (plan.noise > 0).all():
-        return Charge(**common, epsilon=math.inf)
+        return {"epsilon": math.inf}
     planned = phases(plan.noise[: plan.affordable_steps(1)], plan.rates[: plan.affordable_steps(1)])
-    return Charge(**common, steps=tuple((one.noise_multiplier, one.sampling_rate, one.steps) for one in planned))
+    return {"steps": tuple((one.noise_multiplier, one.sampling_rate, one.steps) for one in planned)}
 
 
 def _samples(plan: object, parameters: int) -> dict[str, Any]:

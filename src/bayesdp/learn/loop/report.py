@@ -19,7 +19,6 @@ from bayesdp.guarantee import Guarantee
 from bayesdp.learn.loop.saved_plan import RunPlan
 from bayesdp.learn.loop.snapshot import LEVELS, Snapshot
 from bayesdp.report import (
-    CoverageCurve,
     EpsilonHistory,
     GroupLosses,
     Intervals,
@@ -29,6 +28,7 @@ from bayesdp.report import (
     Report,
     Settings,
 )
+from bayesdp.report.of_accountants import coverage_curve
 from bayesdp.report.paid import PaidMetrics
 from bayesdp.report.people import in_words
 from bayesdp.report.quality import Confusion
@@ -161,19 +161,6 @@ def _shift(run: ReportedRun, losses: Array) -> Shift | None:
 def today() -> str:
     """The date of a report."""
     return datetime.datetime.now(datetime.UTC).date().isoformat()
-
-
-def coverage_curve(curve: Curve | None) -> CoverageCurve | None:
-    """An accountant's curve for a report."""
-    if curve is None:
-        return None
-    return CoverageCurve(
-        coverage=tuple(curve.coverage),
-        epsilon=tuple(curve.epsilon),
-        limit=curve.limit,
-        failure=curve.failure,
-        dp=curve.dp,
-    )
 
 
 def snapshots_of(report: Report) -> tuple[Snapshot, ...]:

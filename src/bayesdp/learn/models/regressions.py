@@ -23,6 +23,17 @@ def logistic(x: jax.Array, y: jax.Array | None = None) -> None:
         numpyro.sample("y", dist.Bernoulli(logits=x @ w), obs=y)
 
 
+def multinomial(classes: int) -> Model:
+    """P(y = k) ∝ exp(w_kᵀx), w ~ N(0, I); y is 0 … classes − 1."""
+
+    def model(x: jax.Array, y: jax.Array | None = None) -> None:
+        w = numpyro.sample("w", dist.Normal(0.0, 1.0).expand([x.shape[-1], classes]).to_event(2))
+        with numpyro.plate("records", x.shape[0]):
+            numpyro.sample("y", dist.Categorical(logits=x @ w), obs=y)
+
+    return model
+
+
 def linear(x: jax.Array, y: jax.Array | None = None) -> None:
     """Linear: y ~ N(wᵀx, noise²), w ~ N(0, I), noise ~ log-normal(0, 1)."""
     w = numpyro.sample("w", dist.Normal(0.0, 1.0).expand([x.shape[-1]]).to_event(1))

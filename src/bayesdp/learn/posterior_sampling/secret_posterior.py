@@ -23,7 +23,7 @@ from bayesdp.accountant.release_account import ReleaseAccount
 from bayesdp.accountant.repeated import RepeatedRelease
 from bayesdp.errors import Array
 from bayesdp.guarantee import Guarantee
-from bayesdp.learn.loop.report import SEEDED, CommonDetails, coverage_curve, today
+from bayesdp.learn.loop.report import SEEDED, CommonDetails, today
 from bayesdp.learn.loop.run_folder import RunFolder
 from bayesdp.learn.models.density import Probabilistic, Values
 from bayesdp.learn.noise_kind import SAMPLES, labelled
@@ -31,6 +31,7 @@ from bayesdp.learn.posterior_sampling.released_samples import ReleasedSamples
 from bayesdp.learn.record_count import with_count
 from bayesdp.mechanism.noise import normal
 from bayesdp.report import Intervals, RecordLosses, Report, Settings, write
+from bayesdp.report.of_accountants import coverage_curve
 from bayesdp.report.people import in_words
 from bayesdp.unit import Unit
 
