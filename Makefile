@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-fast lint bench plans adversarial lattice preparation front-door crash audit errata figures clean
+.PHONY: demo site pictures test test-fast lint bench plans adversarial lattice preparation front-door crash audit errata figures clean
 # Elsewhere a test has one device, see tests/conftest.py.
 ON_TWO_DEVICES := tests/mechanism/test_devices.py tests/mechanism/test_step.py tests/integration/test_whole_step.py
 .DEFAULT_GOAL := help
@@ -14,6 +14,12 @@ help:  ## what there is
 
 demo: $(VENV)/.plain  ## train on patients' data privately, print what that promises to whom, write the report
 	$(BIN)/bayesdp demo
+
+site: $(VENV)/.docs  ## the documentation as build/site/index.html, which opens without a server; a warning is an error
+	$(BIN)/mkdocs build --strict --quiet
+
+pictures: $(VENV)/.docs  ## draw the pictures of docs/concepts anew
+	$(BIN)/python docs/_site/pictures.py
 
 test: $(VENV)/.test  ## the whole test suite, on two cores
 	$(BIN)/python -m pytest -n 2 --dist loadfile --durations 25
@@ -70,6 +76,9 @@ $(VENV)/.plain: pyproject.toml | $(VENV)/bin/python
 
 $(VENV)/.test: pyproject.toml | $(VENV)/bin/python
 	$(PIP) -e '.[test]' && touch $@ $(VENV)/.plain
+
+$(VENV)/.docs: pyproject.toml | $(VENV)/bin/python
+	$(PIP) -e '.[docs]' && touch $@ $(VENV)/.plain
 
 $(VENV)/.lint: pyproject.toml | $(VENV)/bin/python
 	$(PIP) -e '.[test,lint]' && touch $@ $(VENV)/.test $(VENV)/.plain

@@ -45,10 +45,21 @@ def named(argument: str, value: str | None = None) -> str:
 class InputError(ValueError):
     """An argument that cannot be used, in words and in fields.
 
-    - `argument`: its name in Python, "" where the fault is not in an argument; `value`: what was given.
-    - `expected`: what would do, as in "Expected ARGUMENT EXPECTED, got …"; `hint`: the next step. "" where not known.
+    Args:
+        message: the sentence.
+        argument: its name in Python, "" where the fault is not in an argument.
+        value: what was given.
+        expected: what would do, as in "Expected ARGUMENT EXPECTED, got …". "" where not known.
+        hint: the next step. "" where not known.
 
     `spelled` has the same sentence for whoever knows the arguments under other names.
+
+    Examples:
+        >>> try:
+        ...     bd.WorstCaseAccountant().step(noise_multiplier=-1.0)
+        ... except bd.InputError as refusal:
+        ...     print(refusal.argument, refusal.value)
+        noise_multiplier -1.0
     """
 
     def __init__(

@@ -49,7 +49,8 @@ class BayesianAccountant(states.Saved):
     Args:
         composition: see the module; the default is the sound one.
         estimator: for "holder" and "product", a name of `bayesdp.estimate.METHODS`; "betting" by default.
-        orders, weights: Rényi orders and (holdout) mixture weights, fixed before the run.
+        orders: Rényi orders, fixed before the run.
+        weights: their mixture weights, for "holdout".
         total_steps: stepping past it is an error; needed by "holder".
         failure: for "holdout" the chance that the coverage is wrong; for the others per estimate, δ losing
             total_steps x orders x failure (union bound, C12).

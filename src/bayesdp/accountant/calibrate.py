@@ -87,11 +87,26 @@ def noise_for(
 ) -> float:
     """Noise z = min { z : ε(z, q, T; δ) ≤ ε }, to 1e-4 relative and never below it; at least 1e-3.
 
-    Instead of (ε, δ): `attacker`, the largest share of right guesses (0.55: right at most 55 % of the time), or
-    `advantage` (0.1: the same); δ then plays no part.
+    Args:
+        epsilon: the DP ε to keep.
+        delta: its δ.
+        attacker: instead of ε and δ, the largest share of right guesses (0.55: right at most 55 % of the time).
+        advantage: the same in other words (0.1).
+        sampling_rate: the chance that a record enters a step (Poisson).
+        steps: how many steps.
+        engine: how it is accounted for, see `WorstCaseAccountant`.
+        adjacency: "add-remove" or "replace-one".
 
-    Guarantee: `steps` steps with this noise multiplier and rate keep that promise by the same engine. Bad input,
-    and an ε that no noise reaches (orders end somewhere: some log(1/δ)/λ is always left), get `InputError`.
+    Returns:
+        The noise multiplier: `steps` steps with it and this rate keep the promise by the same engine.
+
+    Bad input, and an ε that no noise reaches (orders end somewhere: some log(1/δ)/λ is always left), get `InputError`.
+
+    Examples:
+        >>> round(bd.noise_for(epsilon=2.0, delta=1e-5, sampling_rate=0.01, steps=1000), 3)
+        0.959
+        >>> round(bd.noise_for(attacker=0.55, sampling_rate=0.01, steps=1000), 3)
+        1.423
     """
     promise = Promise.of(epsilon, delta, attacker, advantage)
     q = errors.rate("sampling_rate", sampling_rate)

@@ -23,8 +23,23 @@ from bayesdp.estimate import quantile
 class Curve:
     """Share of people → ε, valid for all shares at once: a share may be picked after looking (simultaneous ranks, H12).
 
-    Unpacks as `coverage, epsilon = curve`; both ascend. `limit` is the ε that nobody's exceeds (H14), infinite when no
-    clip norm was given; `dp` is what the plan promises everybody at the same δ, a little below it.
+    Unpacks as `coverage, epsilon = curve`; both ascend.
+
+    Args:
+        coverage: shares of people.
+        epsilon: the ε of each share.
+        delta: the δ that all of them are at.
+        failure: the chance that any of them is wrong.
+        limit: the ε that nobody's exceeds (H14), infinite when no clip norm was given.
+        dp: what the plan promises everybody at the same δ, a little below `limit`.
+
+    Examples:
+        >>> typical = bd.BayesianAccountant(cap=1.0)
+        >>> for side in ("absent", "present"):
+        ...     typical.step([0.1] * 1500 + [1.0] * 500, noise_std=2.0, sampling_rate=0.02, steps=100, orientation=side)
+        >>> curve = typical.curve(delta=1e-5)
+        >>> round(curve.at(0.5), 2), round(curve.at(0.9), 2)
+        (0.04, 0.41)
     """
 
     coverage: Array

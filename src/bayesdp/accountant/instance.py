@@ -45,21 +45,27 @@ class InstanceAccountant(states.Saved):
         composition: see the module. "ex-post" speaks for the run that happened; "expected" and "one-holder" are
             a-priori bounds for a fixed data set whose expectations are taken over `run`s of the same plan on
             the first data set of the divergence; the filters are ordinary DP.
-        orders, weights: Rényi orders and, for "ex-post", their mixture weights, fixed before the run: see
-            `bayesdp.compose.orders.planned`. One order for "filter".
+        orders: Rényi orders, fixed before the run: see `bayesdp.compose.orders.planned`. One for "filter".
+        weights: their mixture weights, for "ex-post".
         total_steps: steps of one run; stepping past it is an error.
         cap: the clip norm. With it what the steps promise everybody limits every weak answer (H14): the number of steps
             must then be fixed without looking.
         strength: of "ex-post": "weak" (default), as ordinary (ε, δ)-DP (H14), or "strong", a bound on the loss (H12).
         direction: "both" (default; the remove direction bounds both, B6), or "remove" or "add" alone. With averages
             over runs "both" is a heuristic and says so: runs speak for the direction whose first data set they are of.
-        failure, estimator: total failure probability per record, and the bound of `bayesdp.estimate`, where an
-            expectation over runs or batches is estimated; "plug-in" gives an estimate and says so.
+        failure: total failure probability per record, where an expectation over runs or batches is estimated.
+        estimator: the bound of `bayesdp.estimate` for that; "plug-in" gives an estimate and says so.
         p: the p of Theorem 3.3, a number > 1 or "3n".
         budget: for "filter" the Rényi budget at the one order, for "gdp-filter" the budget μ: one for all, or one for
             each record, as its owner chose; for "filter" also (records, orders), infinite where an order has no limit.
 
     Guarantees: see each method; queries change nothing; a refused call changes nothing.
+
+    Examples:
+        >>> named = bd.InstanceAccountant(records=2, cap=1.0)
+        >>> named.step([0.1, 1.0], noise_std=2.0, sampling_rate=0.02, steps=100)
+        >>> named.epsilon(delta=1e-5).round(2)
+        array([0.04, 0.41])
     """
 
     signal = "sensitivities"

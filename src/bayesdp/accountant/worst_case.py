@@ -47,14 +47,21 @@ _FIXED = "Noise, rates and number of steps were fixed without looking at the dat
 class WorstCaseAccountant(states.Saved):
     """(ε, δ)-DP of steps with noise multiplier z = noise / clip norm and Poisson sampling rate q.
 
-    - `engine`: "pld" (privacy loss distributions, B11), "rdp" (Rényi curve, B10), "moments" (C16, strong form) or
-      "advanced" (D6-D8).
-    - `adjacency`: "add-remove" or "replace-one"; z is relative to the clip norm for both.
-    - `orders`: Rényi orders for "rdp", "pld" and "moments" (whole there); searched for when not given.
-    - `total_steps`: stepping past it is an error and changes nothing.
+    Args:
+        engine: "pld" (privacy loss distributions, B11), "rdp" (Rényi curve, B10), "moments" (C16, strong form) or
+            "advanced" (D6-D8).
+        adjacency: "add-remove" or "replace-one"; z is relative to the clip norm for both.
+        orders: Rényi orders for "rdp", "pld" and "moments" (whole there); searched for when not given.
+        total_steps: stepping past it is an error and changes nothing.
 
     Guarantee: valid for steps fixed in advance, in any order, the noise drawn afresh each time. Queries
     change nothing. Bad input gets `InputError` and leaves no trace.
+
+    Examples:
+        >>> account = bd.WorstCaseAccountant()
+        >>> account.step(noise_multiplier=1.0, sampling_rate=0.01, steps=1000)
+        >>> round(account.epsilon(delta=1e-5), 3)
+        1.828
     """
 
     def __init__(

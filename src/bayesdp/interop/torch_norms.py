@@ -40,7 +40,7 @@ class WitnessNorms:
     Bad input: a module that mixes records (BatchNorm) or draws numbers (Dropout), or a loss that is one number, gets
     `InputError`: then a record has no norm of its own.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from bayesdp.interop.torch_norms import WitnessNorms
         >>> norms = WitnessNorms(torch.nn.Linear(3, 2), torch.nn.CrossEntropyLoss(reduction="none"))

@@ -39,7 +39,7 @@ class TrainingLog:
             without looking at what training gives, and every promise says so.
         assumptions: sentences for every promise.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from bayesdp.interop.training_log import TrainingLog
         >>> log = TrainingLog(delta=1e-5)

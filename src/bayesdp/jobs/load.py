@@ -19,10 +19,25 @@ def load(path: str | Path, *, trust_code: bool = False) -> Run | Published | Sav
     """The run or the posterior that lies in `path`: what `save`, `bayesdp train` or `bayesdp fit` left there.
 
     A posterior of `bayesdp fit` has its model back. One that was saved in Python has numbers, but no model to predict
-    with: `Posterior.load` and `SampledPosterior.load` take it. `trust_code`: the model may be a file in the folder,
-    which is then run as a program.
+    with: `Posterior.load` and `SampledPosterior.load` take it.
+
+    Args:
+        path: the folder.
+        trust_code: the model may be a file in the folder, which is then run as a program.
+
+    Returns:
+        A `Run`, a `Posterior`, a `SampledPosterior`, or the samples of a secret posterior.
 
     Bad input: a folder without a finished run, or with a damaged file, gets `InputError`.
+
+    Examples:
+        >>> import jax.numpy as jnp, numpy as np, optax, tempfile
+        >>> plan = bd.SGD(sampling_rate=0.5, steps=4, optimizer=optax.sgd(0.1), noise_multiplier=2.0)
+        >>> run = plan.fit(lambda w, record: (record - w) ** 2, jnp.zeros(()), np.ones(50, np.float32))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = run.save(folder)
+        ...     bd.load(folder).guarantees == run.guarantees
+        True
     """
     folder = RunFolder.open(path)
     if not (folder.posterior.exists() or folder.samples.exists()):

@@ -128,9 +128,9 @@ class Shape:
 
     @property
     def noise_of_columns(self) -> float:
-        """What s is for columns."""
-        usual = NOISE_OF_COLUMNS["classes" if self.classes else "number"]
-        return usual * min(1.0, math.sqrt(self.records / self.features / RECORDS_PER_COLUMN))
+        """What s is for columns; the one-hot features of a category are one of them."""
+        usual, columns = NOISE_OF_COLUMNS["classes" if self.classes else "number"], self.length**2 - 1
+        return usual * min(1.0, math.sqrt(self.records / columns / RECORDS_PER_COLUMN))
 
     @property
     def largest_rate(self) -> float:

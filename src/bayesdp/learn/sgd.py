@@ -87,6 +87,15 @@ class SGD(Plan):
         filter: a `Filter`, a budget that every record has of its own: the DP entry is then at most its ε (H4).
 
     Bad input gets `InputError` naming the field.
+
+    Examples:
+        >>> import jax.numpy as jnp, numpy as np, optax
+        >>> x = np.random.default_rng(0).normal(size=(200, 2)).astype(np.float32)
+        >>> y = np.sign(x[:, 0]).astype(np.float32)
+        >>> plan = bd.SGD(sampling_rate=0.5, steps=8, optimizer=optax.sgd(1.0), delta=1e-4).calibrate(epsilon=3.0)
+        >>> run = plan.fit(lambda w, record: jnp.logaddexp(0.0, -record[1] * (record[0] @ w)), jnp.zeros(2), (x, y))
+        >>> run.guarantees[0].epsilon <= 3.0
+        True
     """
 
     kind: ClassVar[str] = "private SGD"

@@ -29,7 +29,8 @@ class Charge:
         run: its name, one of its own.
         what: what is released, in a word: "train", "fit", "samples", "tuning", …
         steps: (noise multiplier, sampling rate, number of steps).
-        epsilon, delta: of what is released beside these steps.
+        epsilon: of what is released beside these steps.
+        delta: of the same.
         adjacency: of all of it.
         selection: how often the whole is repeated, where only the best is published.
         source: which data, in words or as a digest: charges of one source are about the same people.

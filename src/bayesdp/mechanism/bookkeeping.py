@@ -38,7 +38,17 @@ Examples = Any
 
 @dataclass(frozen=True)
 class ModelLoss:
-    """loss(params, (x, y)) = example_loss(model(x), y): a loss of one record that shows its layers."""
+    """loss(params, (x, y)) = example_loss(model(x), y): a loss of one record that shows its layers.
+
+    Args:
+        model: layers of `bayesdp.mechanism.layers`.
+        example_loss: of one record's output and label, such as `cross_entropy` of `bayesdp.learn.models.networks`.
+
+    Examples:
+        >>> from bayesdp.learn.models.networks import cross_entropy
+        >>> from bayesdp.mechanism.layers import Activation, Dense, Sequential
+        >>> loss = bd.ModelLoss(Sequential((Dense(8), Activation("tanh"), Dense(2))), cross_entropy)
+    """
 
     model: Sequential
     example_loss: Callable[[jax.Array, Any], jax.Array]

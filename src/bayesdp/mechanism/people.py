@@ -31,9 +31,17 @@ Rows = Any
 @register_dataclass
 @dataclass(frozen=True)
 class People:
-    """`rows`: a tree of arrays (people, rows, …); `present` (people, rows): which of these are somebody's rows.
+    """Rows of people, a tree of arrays with the people along the first axis: whatever takes records takes people.
 
-    A tree of arrays with the people along the first axis, so that whatever takes records takes people.
+    Args:
+        rows: a tree of arrays (people, rows, …).
+        present: (people, rows): which of these are somebody's rows.
+
+    Examples:
+        >>> import numpy as np
+        >>> visits = bd.People.of(np.arange(5.0), ["ann", "ben", "ann", "ann", "ben"], most=3)
+        >>> visits.present.sum(axis=1).tolist()  # rows of Ann and of Ben
+        [3, 2]
     """
 
     rows: Rows

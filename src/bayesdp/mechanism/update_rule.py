@@ -20,7 +20,12 @@ Number = jax.Array | float
 
 @dataclass(frozen=True)
 class Sum:
-    """U(B) = Σ clip(g_x)."""
+    """U(B) = Σ clip(g_x): the sum of clipped gradients, divided by a public number.
+
+    Examples:
+        >>> bd.Sum().sensitivity(3.0)
+        3.0
+    """
 
     def denominator(self, size: jax.Array) -> jax.Array:
         """1."""
@@ -38,7 +43,15 @@ class Sum:
 
 @dataclass(frozen=True)
 class Mean:
-    """U(B) = Σ clip(g_x) / max(|B|, b0), b0 = `smallest_batch` (the condition of H1)."""
+    """U(B) = Σ clip(g_x) / max(|B|, b0), b0 = `smallest_batch` (the condition of H1).
+
+    Args:
+        smallest_batch: b0, the least number that a sum is divided by.
+
+    Examples:
+        >>> bd.Mean(smallest_batch=9).sensitivity(1.0)
+        0.2
+    """
 
     smallest_batch: int = 1
 

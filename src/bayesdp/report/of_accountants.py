@@ -39,7 +39,7 @@ def write_report(path: str | Path, *accountants: Accountant, delta: float = 1e-5
     Returns:
         the path.
 
-    Example:
+    Examples:
         >>> import bayesdp as bd
         >>> account = bd.WorstCaseAccountant()
         >>> account.step(noise_multiplier=1.1, sampling_rate=0.01, steps=1000)

@@ -104,7 +104,8 @@ class PrivateClassifier(ClassifierMixin, _PrivateLinear):  # type: ignore[misc]
 
     Args:
         method: "sgd", "vi", "sgld" or "posterior-vi" (`sklearn.learners`).
-        epsilon, delta: what one fit may cost everybody.
+        epsilon: what one fit may cost everybody.
+        delta: at this δ.
         bounds: public bounds of the features: (low, high) for all, a pair of arrays, or {column: (low, high)} for data
             frames. Features are clipped to them and scaled to [−1, 1]. None: taken as they are, which is as private and
             learns well from columns of about that size only.
@@ -112,7 +113,8 @@ class PrivateClassifier(ClassifierMixin, _PrivateLinear):  # type: ignore[misc]
         classes: all classes there may be, declared. None: those of the data, which are then public.
         ledger: a `bayesdp.ledger.Ledger` or the path of one: every fit is charged there first, and refused where its
             budget does not pay. None warns: nobody adds up what several fits cost.
-        max_iter, clip_norm: steps, and the clip norm; None chooses from public quantities.
+        max_iter: steps; None chooses from public quantities.
+        clip_norm: of a record's gradient; None chooses in the same way.
         members: how many training records are drawn as witnesses, for a Bayesian guarantee beside the DP one.
         num_records: N as declared; None: that of the data, which is then public (H18).
         random_state: makes a fit reproducible and **not private**. None: noise from the operating system.
@@ -122,7 +124,7 @@ class PrivateClassifier(ClassifierMixin, _PrivateLinear):  # type: ignore[misc]
 
     Bad input gets `InputError`, which is a `ValueError`.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from bayesdp.sklearn import PrivateClassifier
         >>> rng = np.random.default_rng(0)
@@ -201,12 +203,12 @@ class PrivateRegressor(RegressorMixin, _PrivateLinear):  # type: ignore[misc]
     Args:
         target_bounds: public (low, high) of the target, clipped to them and scaled to [−1, 1] for training; predictions
             come in its own units. None: taken as it is.
-        method, epsilon, delta, bounds, goal, ledger, max_iter, clip_norm, members, num_records, random_state: as for
-            `PrivateClassifier`.
+
+    The other arguments are those of `PrivateClassifier`.
 
     Attributes: `guarantees_`, `n_iter_`, `weights_`, `n_features_in_`, `feature_names_in_`, as there.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from bayesdp.sklearn import PrivateRegressor
         >>> rng = np.random.default_rng(0)

@@ -96,7 +96,7 @@ class PrivateScaler(_Prepared):
 
     Attributes: `guarantees_` (empty where nothing was looked at), `mean_`, `scale_` in units of the columns.
 
-    Example:
+    Examples:
         >>> from bayesdp.sklearn import PrivateScaler
         >>> PrivateScaler(bounds=(0, 10)).fit_transform([[0.0], [5.0], [20.0]]).ravel().tolist()
         [-1.0, 0.0, 1.0]
@@ -143,7 +143,7 @@ class PrivateImputer(_Prepared):
 
     Attributes: `guarantees_`, `statistics_` (what is filled in, by column).
 
-    Example:
+    Examples:
         >>> from bayesdp.sklearn import PrivateImputer
         >>> PrivateImputer(bounds=(0, 10)).fit_transform([[float("nan")], [2.0]]).ravel().tolist()
         [5.0, 2.0]

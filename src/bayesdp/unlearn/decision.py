@@ -47,15 +47,19 @@ class Ledger:
     """The state of forgetting since a training: frozen; `request` answers with a decision that holds the next one.
 
     Args:
-        budget, order: β and α: a kept model has D_α(model ‖ trained without) ≤ β. `unlearn.budget` finds β for an
-            (ε, δ) or for an attacker's success.
+        budget: β: a kept model has D_α(model ‖ trained without) ≤ β. `unlearn.budget` finds β for an (ε, δ) or for an
+            attacker's success.
+        order: the Rényi order α.
         records: how many records the model was trained on; needed for adaptive requests.
         requests: "oblivious", or "adaptive" if who asks may have seen the model (needs `failure` > 0): see `closeness`.
         failure: γ, the probability with which the whole ledger may be wrong; studies and adaptive requests draw on it.
         way: how the chain is bounded: "best", "doubling" (weak triangle, E12) or "printed" (S3's, order > 2).
         training: a fingerprint of the training that it belongs to.
-        entries, forgotten, asked, spent, due: since the last training; everybody ever forgotten; how many requests; how
-            much of γ studies have used; whether retraining is due.
+        entries: who was forgotten since the last training, and at what cost.
+        forgotten: everybody ever forgotten.
+        asked: how many requests there were.
+        spent: how much of γ studies have used.
+        due: whether retraining is due.
 
     Bad input gets `InputError` naming the field.
     """

@@ -52,12 +52,16 @@ class Curvature:
 
     Args:
         records: the most records that the data may have.
-        strong, stiff: least and largest curvature (eigenvalue of the second derivative) of −log prior on the real
-            line; `stiff` None: the same, as for a Gaussian prior of one scale, 1/scale².
+        strong: least curvature (eigenvalue of the second derivative) of −log prior on the real line.
+        stiff: the largest; None: the same, as for a Gaussian prior of one scale, 1/scale².
         record: largest curvature of the **clipped** loss −log p(x|θ) of one record, which must be convex. Clipping
             keeps that in a generalised linear model, whose gradient is x times a rising function of xᵀθ; in general
             it does not.
         feature_bound: the longest row of features that `record` is meant for; longer ones are refused by `fit`.
+
+    Examples:
+        >>> bd.Curvature.logistic(records=5000, feature_bound=1.0).record
+        0.25
     """
 
     records: int

@@ -40,11 +40,16 @@ class Truncation:
     """What is to be certified, fixed before the runs.
 
     Args:
-        epsilon, delta: the statement aimed at; ε stays as it is, δ comes out as δ₁ + p.
+        epsilon: the ε aimed at, which stays as it is.
+        delta: the δ aimed at; it comes out as δ₁ + p.
         share: how much of δ is for p, the runs that cost more: the rest is δ₁.
         order: the Rényi order of the budget; None takes the one that pays for most steps of a record at the clip norm.
 
     Bad input gets `InputError` naming the field.
+
+    Examples:
+        >>> bd.Truncation(epsilon=0.5, delta=0.002).runs_needed(failure=0.05)
+        2995
     """
 
     epsilon: float

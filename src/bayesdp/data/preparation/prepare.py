@@ -34,6 +34,9 @@ CLASSES = 4
 LEAST = 4
 """Standard deviations of the noise that the number of records must have: else no column's range stands out of it."""
 
+QUANTITY = 4
+"""What those of a target of numbers count for, for the same reason."""
+
 EXACT = (
     "These statistics are exact and not paid for: their last digits can give away exact counts, such as how many "
     "records there are."
@@ -155,8 +158,8 @@ class _Private:
                 "none",
                 f"Declare {named('bounds')} and {named('levels')}, or use {Argument('scale', 'public-statistics')}.",
             )
-        others = len(self.texts) + CLASSES * self.classes
-        payment, histograms = payment.for_columns(len(self.numeric) + self.quantity, others)
+        others = len(self.texts) + CLASSES * self.classes + QUANTITY * self.quantity
+        payment, histograms = payment.for_columns(len(self.numeric), others)
         if self.numeric and 0 < payment.records < LEAST * payment.noise_std(histograms):
             raise _hopeless(len(self.numeric), payment.records)
         self.paid = Paid.by(payment, histograms, levels=bool(self.texts) or self.classes)
@@ -190,9 +193,10 @@ class _Private:
         assert self.paid is not None
         return self.paid.noise_std
 
-    def _range(self, name: str, values: Array) -> ranges.Found | None:
+    def _range(self, name: str, values: Array, counts_for: int | None = None) -> ranges.Found | None:
         assert self.paid is not None
-        std, draw = self.paid.noise_std, self.how.draw
+        each = (counts_for or self.paid.of_numbers) / self.paid.of_numbers
+        std, draw = self.paid.noise_std / np.sqrt(each), self.how.draw
         if self.paid.of_numbers == 1:
             signed = ranges.signed_counts(values)
             return ranges.range_of_octaves(signed + std * secret_normals(draw, f"signed {name!r}", len(signed)), std)
@@ -217,7 +221,7 @@ class _Private:
         if self.classes:
             return self._chosen_classes(), 0.0, 1.0
         if self.quantity:
-            found = self._range(self.name, values[self.rows])
+            found = self._range(self.name, values[self.rows], QUANTITY)
             if found is None:
                 raise _hidden(self.name, "a range", Argument("bounds", f"{self.name}=LOW,HIGH"))
         elif self.name in self.how.declared.ranges:

@@ -134,7 +134,8 @@ def range_of_octaves(noisy: Array, std: float) -> Found | None:
     counts, run = sides[which]
     if run is None:
         return None
-    first, last = _trimmed(counts, std * (math.sqrt(2) if which == together else 1.0), run)
+    # An octave too many at the upper end would double the scale: more than the noise is asked for there.
+    first, last = _trimmed(counts, 1.5 * std * (math.sqrt(2) if which == together else 1.0), run)
     most = float(2.0 ** OCTAVES[last - 1])
     if which == together:
         return Found(-most, most, 0.0, most / math.sqrt(6))

@@ -41,6 +41,10 @@ class Filter:
             budgets of their own, for each of them, so that nobody's choice has a say in another's.
 
     Bad input gets `InputError` naming the field.
+
+    Examples:
+        >>> bd.Filter(2.0).largest, bd.Filter([0.5, 2.0, 1.0]).largest
+        (2.0, 2.0)
     """
 
     epsilon: float | tuple[float, ...] | Array

@@ -44,10 +44,16 @@ class Plan:
             for none, as in paper S1: then give `noise_std`, and the DP entry is infinite.
         noise_multiplier: noise / sensitivity, set by `calibrate` or given.
         noise_std: absolute, with `clip_norm=None` only.
-        noise_schedule, clip_schedule, rate_schedule: public factors over the steps (`schedule.factors`): a number,
-            phases ((share, factor), …), one per step; "typical" spends noise where everybody is clipped (H13).
+        noise_schedule: public factors over the steps (`schedule.factors`): a number, phases ((share, factor), …), one
+            per step; "typical" spends noise where everybody is clipped (H13).
+        clip_schedule: the same for the clip norm.
+        rate_schedule: the same for the sampling rate.
         update: `Sum()` or `Mean(smallest_batch)` (averaged sensitivity, H1).
-        delta, engine, adjacency, coverage, failure: of the guarantees.
+        delta: of the guarantees.
+        engine: how DP is accounted for: "pld", "rdp", …, see `WorstCaseAccountant`.
+        adjacency: "add-remove" or "replace-one".
+        coverage: the share of people that the Bayesian guarantee speaks for.
+        failure: the chance that it does not.
         epsilon_budget: stop before the step that would pass this DP ε at δ (a public quantity, as H5 asks).
         num_records: N of the update, the number that a sum is divided by q times and a likelihood scaled with: declared
             independently of the data. None: that of the data, which each guarantee then says is public (H18). Batches
@@ -56,8 +62,8 @@ class Plan:
             with several rows (`People`, for which learners set it).
         report_every: steps between two snapshots; the loop between them is one compiled program.
         microbatch: records taken at a time on each device; None chooses.
-        prelude, prelude_delta: the noise multiplier of what was released of the same records before the first step,
-            such as `Dataset.paid`, and the chance that it gives something away: promises have δ = `delta` + that (H22).
+        prelude: the noise multiplier of what was released of the same records before the first step (`Dataset.paid`).
+        prelude_delta: the chance that it gives something away: promises have δ = `delta` + that (H22).
         noise_kind: "float", fast, which every promise then says; or "lattice": sums and noise are whole numbers, drawn
             by ChaCha20, whose released bits tell nothing more (H26), for sums with a clip norm.
         noise_delta: what of δ is kept for the distance of such noise from its law, beside `delta`; None: 1e-4 of it.

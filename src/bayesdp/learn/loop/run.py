@@ -42,6 +42,13 @@ class Run:
     `params` may be published under the "dp" guarantee. The Bayesian and per-instance numbers, norms and curves are
     functions of private data, and so is `records`, how many were trained on, where the plan declares another number.
     `released` is the DP guarantee of what was released, where that is less than all steps.
+
+    Examples:
+        >>> import jax.numpy as jnp, numpy as np, optax
+        >>> plan = bd.SGD(sampling_rate=0.5, steps=4, optimizer=optax.sgd(0.1), noise_multiplier=2.0)
+        >>> run = plan.fit(lambda w, record: (record - w) ** 2, jnp.zeros(()), np.ones(50, np.float32))
+        >>> run.steps, [promise.notion for promise in run.guarantees]
+        (4, ['dp'])
     """
 
     plan: RunPlan

@@ -81,10 +81,15 @@ class Probabilistic:
 class NormalPrior:
     """log N(w; mean, covariance): a prior for the pair (NormalPrior(w0, cov), log_likelihood).
 
-    `mean` is a tree of arrays, or one, and gives the parameters their form; `covariance` is a number (times the
-    identity), a vector (its diagonal) or a matrix over the flattened parameters.
+    Args:
+        mean: a tree of arrays, or one; it gives the parameters their form.
+        covariance: a number (times the identity), a vector (its diagonal) or a matrix over the flattened parameters.
 
     Bad input: a covariance that is not positive (definite) or does not fit gets `InputError`.
+
+    Examples:
+        >>> import numpy as np
+        >>> prior = bd.NormalPrior(np.zeros(3), 4.0)  # three weights of standard deviation 2
     """
 
     def __init__(self, mean: Values, covariance: npt.ArrayLike = 1.0) -> None:

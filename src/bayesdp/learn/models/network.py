@@ -35,6 +35,12 @@ class Network:
             known for a `ModelLoss` with cross-entropy or squared error.
 
     Bad input: a precision that is not positive gets `InputError`.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> net = bd.Network(lambda w, record: (record[1] - record[0] @ w) ** 2 / 2, jnp.zeros(3), precision=4.0)
+        >>> net.precision
+        4.0
     """
 
     loss: Loss

@@ -30,7 +30,22 @@ class Posterior(Published):
     """N(mean, cov) over the parameters on the real line, and the run that it came from.
 
     `labels` names the entries of `mean`; for parameters that are real numbers these are the parameters themselves.
-    `variational` is the guide's own posterior where this one was corrected for the noise.
+
+    Args:
+        model: what was fitted.
+        mean: of the Gaussian.
+        cov: its covariance.
+        run: the training, with its guarantees.
+        notes: what a reader should know of the result.
+        variational: the guide's own posterior where this one was corrected for the noise.
+
+    Examples:
+        >>> import numpy as np
+        >>> x = np.random.default_rng(0).normal(1.0, 1.0, 400).astype(np.float32)
+        >>> model = bd.NormalPrior(np.zeros(1), 4.0), lambda mean, record: -((record - mean[0]) ** 2) / 2
+        >>> posterior = bd.VI(sampling_rate=0.5, steps=30, delta=1e-4).calibrate(epsilon=2.0).fit(model, x)
+        >>> posterior.summary(0.9).names, posterior.draw(5).shape
+        (('parameters[0]',), (5, 1))
     """
 
     kind: ClassVar[str] = "a Gaussian"

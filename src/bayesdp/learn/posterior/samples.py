@@ -30,11 +30,26 @@ from bayesdp.storage import Arrays
 
 @dataclass(frozen=True, eq=False)
 class SampledPosterior(Published):
-    """`draws` of the parameters on the real line, (chains, samples, d), and the `weights` of a chain's samples.
+    """Samples of the parameters on the real line, and the run that they came from.
 
-    `diverged` numbers the chains that were left out, from 0. `temperature` is that of the law which was sampled, the
-    posterior to the power 1/temperature, as far as it is known beforehand: clipping, batches and steps of finite
-    length come on top.
+    Args:
+        model: what was sampled.
+        draws: (chains, samples, d).
+        weights: of a chain's samples.
+        run: the training, with its guarantees.
+        temperature: that of the law which was sampled, the posterior to the power 1/temperature, as far as it is known
+            beforehand: clipping, batches and steps of finite length come on top.
+        diverged: numbers of the chains that were left out, from 0.
+        notes: what a reader should know of the result.
+
+    Examples:
+        >>> import numpy as np
+        >>> x = np.random.default_rng(0).normal(1.0, 1.0, 400).astype(np.float32)
+        >>> model = bd.NormalPrior(np.zeros(1), 4.0), lambda mean, record: -((record - mean[0]) ** 2) / 2
+        >>> walk = bd.SGLD(sampling_rate=0.5, steps=40, step_size=1e-3, delta=1e-4, engine="rdp")
+        >>> samples = walk.calibrate_step(epsilon=2.0).fit(model, x, params=np.zeros(1))
+        >>> samples.draws.shape[-1], round(samples.temperature, 3)
+        (1, 1.0)
     """
 
     kind: ClassVar[str] = "samples"

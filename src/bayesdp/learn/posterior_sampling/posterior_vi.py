@@ -88,10 +88,13 @@ class PosteriorVI:
         num_particles: Monte Carlo draws a step.
         averaged_fraction: share of the last iterates whose mean is the result (0: the last one).
         initial_scale: the guide's first standard deviation.
-        temper, extra_std: samples come from N(mean, temper·covariance + extra_std²): above 1 and 0 they tell less.
-        radius, scales: public bounds for the mean's length and the (least, largest) standard deviation on the real
-            line; with both there is a finite DP ε.
-        delta, coverage, failure: of the guarantees.
+        temper: samples come from N(mean, temper·covariance + extra_std²): above 1 they tell less.
+        extra_std: the same; above 0 they tell less.
+        radius: a public bound for the mean's length on the real line; with `scales` there is a finite DP ε.
+        scales: public bounds, (least, largest), for its standard deviation.
+        delta: of the guarantees.
+        coverage: the share of people that the Bayesian guarantee speaks for.
+        failure: the chance that it does not.
         strength: "weak" is the ε of ordinary (ε, δ), how many samples are drawn not depending on their values; "strong"
             bounds the loss itself, whenever sampling stops.
         adjacency: "replace-one" for promises about exchanging a record for another. A record's share is then one of
@@ -103,6 +106,14 @@ class PosteriorVI:
         accounting: "coupled", or "one-step" for the paper's own recipe, which is unsound (ERR 8).
 
     Bad input gets `InputError` naming the field.
+
+    Examples:
+        >>> import numpy as np
+        >>> x = np.random.default_rng(0).normal(1.0, 1.0, 100).astype(np.float32)
+        >>> model = bd.NormalPrior(np.zeros(1), 4.0), lambda mean, record: -((record - mean[0]) ** 2) / 2
+        >>> secret = bd.PosteriorVI(sampling_rate=1.0, steps=20, samples=2).fit(model, x)
+        >>> secret.sample(1).shape, secret.remaining, secret.guarantees[0].epsilon
+        ((1, 1), 1, inf)
     """
 
     sampling_rate: float

@@ -76,6 +76,14 @@ class SecretPosterior(ReleasedSamples):
 
     `draws`, `mean` and `cov` are on the real line, their entries named by `labels`; `samples` are in the model's own
     terms. It cannot be copied or pickled: a copy would have an account of its own.
+
+    Examples:
+        >>> import numpy as np
+        >>> x = np.random.default_rng(0).normal(1.0, 1.0, 100).astype(np.float32)
+        >>> model = bd.NormalPrior(np.zeros(1), 4.0), lambda mean, record: -((record - mean[0]) ** 2) / 2
+        >>> secret = bd.PosteriorVI(sampling_rate=1.0, steps=20, samples=2).fit(model, x)
+        >>> secret.sample(1).shape, secret.remaining
+        ((1, 1), 1)
     """
 
     def __init__(

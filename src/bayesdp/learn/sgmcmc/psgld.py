@@ -120,6 +120,11 @@ class PSGLD(Sampler):
         floor: λ, which keeps the longest steps at most about 1/λ times the mean one.
 
     Noise that is added raises the temperature. Bad input gets `InputError` naming the field.
+
+    Examples:
+        >>> walk = bd.PSGLD(sampling_rate=0.1, steps=200, step_size=1e-3, engine="rdp").calibrate_step(epsilon=2.0)
+        >>> walk.epsilon() <= 2.0
+        True
     """
 
     kind: ClassVar[str] = "private preconditioned Langevin dynamics"

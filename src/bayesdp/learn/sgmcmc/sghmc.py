@@ -42,6 +42,12 @@ class SGHMC(MomentumSampler):
         friction: B > 0, with h B <= 1.
 
     Bad input gets `InputError` naming the field.
+
+    Examples:
+        >>> walk = bd.SGHMC(sampling_rate=0.1, steps=200, step_size=1e-3, friction=10.0, engine="rdp")
+        >>> walk = walk.calibrate_step(epsilon=2.0)
+        >>> walk.epsilon() <= 2.0
+        True
     """
 
     kind: ClassVar[str] = "private Hamiltonian Monte Carlo"

@@ -56,6 +56,11 @@ class SGLD(Sampler):
         last_only: a `Curvature`: the last iterate of each chain is released and no other (`num_warmup` has no
             effect), at the least of what it costs alone (L7) and of what all together cost. `fit` tries the curvature
             on made-up records, and refuses data that it does not allow for, and at once a step that is too long for it.
+
+    Examples:
+        >>> walk = bd.SGLD(sampling_rate=0.1, steps=200, step_size=1e-3, engine="rdp").calibrate_step(epsilon=2.0)
+        >>> walk.epsilon() <= 2.0
+        True
     """
 
     kind: ClassVar[str] = "private Langevin dynamics"

@@ -58,6 +58,12 @@ class SGNHT(MomentumSampler):
         friction: A > 0 of the sampler's own noise, where the thermostat starts, with h A <= 1.
 
     Bad input gets `InputError` naming the field.
+
+    Examples:
+        >>> walk = bd.SGNHT(sampling_rate=0.1, steps=200, step_size=1e-3, friction=10.0, engine="rdp")
+        >>> walk = walk.calibrate_step(epsilon=2.0)
+        >>> walk.epsilon() <= 2.0
+        True
     """
 
     kind: ClassVar[str] = "private Nosé-Hoover thermostat"

@@ -63,7 +63,16 @@ _ONCE_MORE = (
 
 
 class StudyResult:
-    """The intervals of all records of a study. Sensitive: everything here is computed from private data."""
+    """The intervals of all records of a study. Sensitive: everything here is computed from private data.
+
+    Examples:
+        >>> import jax.numpy as jnp, numpy as np, optax
+        >>> plan = bd.SGD(sampling_rate=0.5, steps=4, optimizer=optax.sgd(0.1), noise_multiplier=4.0, engine="rdp")
+        >>> study = bd.Study(plan, runs=4, direction="remove", seed=0)
+        >>> found = study.run(lambda w, record: (record - w) ** 2, jnp.zeros(()), np.ones(20, np.float32), members=[3])
+        >>> found.guarantee("row 3").notion
+        'per-instance'
+    """
 
     sensitive = True
 

@@ -68,6 +68,13 @@ class Study:
             folder either way: the runs of a study are not private, and not for publication.
 
     Bad input gets `InputError` naming the field.
+
+    Examples:
+        >>> import optax
+        >>> plan = bd.SGD(sampling_rate=0.5, steps=4, optimizer=optax.sgd(0.1), noise_multiplier=4.0)
+        >>> study = bd.Study(plan, runs=10, truncation=bd.Truncation(epsilon=0.5, delta=0.1))
+        >>> study.runs_needed > study.runs
+        True
     """
 
     plan: SGD

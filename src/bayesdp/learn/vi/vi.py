@@ -76,6 +76,14 @@ class VI(Inference[Posterior]):
 
     The optimiser sees the gradient of -ELBO/N ("natural": the natural gradient of -ELBO). S2's σ is half of
     `noise_multiplier`: its noise is 2cσ. Bad input gets `InputError` naming the field.
+
+    Examples:
+        >>> import numpy as np
+        >>> x = np.random.default_rng(0).normal(1.0, 1.0, 400).astype(np.float32)
+        >>> model = bd.NormalPrior(np.zeros(1), 4.0), lambda mean, record: -((record - mean[0]) ** 2) / 2
+        >>> posterior = bd.VI(sampling_rate=0.5, steps=30, delta=1e-4).calibrate(epsilon=2.0).fit(model, x)
+        >>> posterior.mean.shape, posterior.guarantees[0].epsilon <= 2.0
+        ((1,), True)
     """
 
     kind: ClassVar[str] = "private variational inference"
