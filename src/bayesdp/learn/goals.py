@@ -53,7 +53,7 @@ NOISE_OF_COLUMNS = {"classes": 3.0, "number": 0.6}
 fall together, which only a long walk reaches; a number to predict has no softmax to soften an output. Chosen with
 κ = 0.3 on validation records of 37 tables of R (98 to 2,431 records, none that `benchmarks/front_door.py` judges by):
 classes are then 2.7 points below the best of 18 settings of κ and s at ε = 1 and 1.8 at ε = 3, on average; half of that
-s has 3.0 and 2.3. Momentum, T, schedules and averages of iterates made no difference to speak of."""
+s has 3.0 and 2.3. T, schedules and averages of iterates made no difference to speak of."""
 
 RECORDS_PER_COLUMN = 25
 """Where there are fewer of them, s is smaller by √(records/columns/25): the noise of more columns adds up, and a short
