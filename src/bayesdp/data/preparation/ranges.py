@@ -47,6 +47,9 @@ _NEARLY = 0.85
 _GROUPS = 8
 """How many groups of bins moments are taken of, where there are as many."""
 
+SURE = 2.0
+"""Standard deviations of the noise that octaves at an end must hold to stay: one too many doubles what comes of it."""
+
 _TAIL = 0.01
 """The share of the values that may be cut off at either end, beside what noise hides."""
 
@@ -77,7 +80,7 @@ def octave_counts(values: Array) -> Array:
 def reach(noisy: Array, std: float) -> Reach | None:
     """2^b, the upper end of the octaves that matter, and how many values they have; None where there are none."""
     run = crowded(noisy, std)
-    return None if run is None else Reach(float(2.0 ** OCTAVES[_trimmed(noisy, std, run)[1] - 1]), run.mass)
+    return None if run is None else Reach(float(2.0 ** OCTAVES[_trimmed(noisy, SURE * std, run)[1] - 1]), run.mass)
 
 
 def bins_for(known: Reach, std: float) -> int:
@@ -129,13 +132,13 @@ def range_of_octaves(noisy: Array, std: float) -> Found | None:
     below, zeros, above = noisy[: len(OCTAVES)], float(noisy[len(OCTAVES)]), noisy[len(OCTAVES) + 1 :]
     sides = [(counts, crowded(counts, noise)) for counts, noise in _sides(below, above, std)]
     mass = [0.0 if run is None else run.mass for _, run in sides]
-    together = 2  # of both signs, which must hold more than the noise of the other could add
-    which = together if mass[together] > max(mass[:2]) + 2 * std else int(np.argmax(mass[:2]))
+    together, both = 2, sides[2][1]  # of both signs, which must hold more than the noise of the other side could add
+    more = 1.5 * std * math.sqrt(2 * (both.last - both.first)) if both is not None else math.inf
+    which = together if mass[together] > max(mass[:2]) + more else int(np.argmax(mass[:2]))
     counts, run = sides[which]
     if run is None:
         return None
-    # An octave too many at the upper end would double the scale: more than the noise is asked for there.
-    first, last = _trimmed(counts, 1.5 * std * (math.sqrt(2) if which == together else 1.0), run)
+    first, last = _trimmed(counts, std * (math.sqrt(2) if which == together else SURE), run)
     most = float(2.0 ** OCTAVES[last - 1])
     if which == together:
         return Found(-most, most, 0.0, most / math.sqrt(6))
