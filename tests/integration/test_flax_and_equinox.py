@@ -59,3 +59,14 @@ def test_batch_normalisation_is_refused_with_advice(digits, short):
     variables = module.init(jax.random.key(0), digits.data[0][:2])
     with pytest.raises(InputError, match="layer normalisation"):
         short.fit(lambda p, e: 0.0, variables, digits.data)
+
+
+def test_a_loss_that_asks_for_other_records_is_refused_in_our_words(digits, short):
+    module, state = eqx.nn.make_with_state(eqx.nn.BatchNorm)(64, axis_name="batch", mode="batch")
+    params, rest = eqx.partition(module, eqx.is_inexact_array)
+
+    def loss(params, example):
+        return jnp.sum(eqx.combine(params, rest)(example[0], state)[0])
+
+    with pytest.raises(InputError, match=r"to look at one record alone, .*layer normalisation"):
+        short.fit(loss, params, digits.data, seed=0)
