@@ -33,6 +33,7 @@ def test_a_flax_module(digits, short):
     def loss(params, example):
         return cross_entropy(module.apply(params, example[0]), example[1])
 
+    assert str(short.explain(loss, params, digits.data)[1]).endswith("the matrix of one product")
     run = short.fit(loss, params, digits.data, holdout=digits.holdout, members=50, seed=0)
     x, y = digits.test
     assert float((np.asarray(module.apply(run.params, x)).argmax(1) == y).mean()) > 0.6
