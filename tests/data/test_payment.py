@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bayesdp import InputError, WorstCaseAccountant
-from bayesdp.data.payment import Paid, Payment, sensitivity
+from bayesdp.data.payment import Paid, Payment, paid_again, payment_of, sensitivity
 from bayesdp.data.preparation.ranges import bin_counts, octave_counts
 from bayesdp.divergence.hockey_stick import gaussian_epsilon
 
@@ -72,3 +72,14 @@ def test_what_was_paid_is_read_back_and_must_agree_with_itself():
         Paid.from_dict({**vars(paid), "histograms": 10})
     with pytest.raises(InputError, match="what preparation cost"):
         Paid.from_dict({"noise_std": 1.0})
+
+
+def test_a_column_has_one_histogram_where_two_leave_too_much_noise_and_that_is_kept():
+    def paying(records):
+        return payment_of(epsilon=1.0, delta=1e-5, share=None, adjacency="add-remove", held_out=0, records=records)
+
+    (few, one), (many, two) = paying(133).for_columns(13, 0), paying(5000).for_columns(13, 0)
+    assert (few.of_numbers, one, many.of_numbers, two) == (1, 13, 2, 26)
+    assert few.noise_std(13) == pytest.approx(paying(133).for_histograms(26).noise_std(26) / math.sqrt(2))
+    again = paid_again(Paid.by(few, one, levels=False))
+    assert again.for_columns(13, 0) == (again, one)

@@ -9,8 +9,9 @@ multiplier for a sum whose records have length 1, where exchanging one moves the
 What a job pays comes from public quantities: the histograms alone are (share · ε, δ)-DP, and a hundredth of δ is for
 levels that only one person has. The share is a tenth, and as much more as brings the noise on a count down to a twelfth
 of the number of records, up to six tenths: many columns or few records need more, and costs add up in squares, so that
-half of ε for this leaves training with seven eighths. The noise of training is then calibrated so that both together
-keep ε. Without an ε the share is one of ε = 1.
+half of ε for this leaves training with seven eighths. Where even that share leaves more noise, a column of numbers has
+one histogram instead of two (`ranges`). The noise of training is then calibrated so that both together keep ε. Without
+an ε the share is one of ε = 1.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ class Payment:
         held_out: the chance of a training record to be held out as a witness: it then has no part in the histograms.
         dearest: the multiplier that many histograms may lower it to, so that noise is a part of `records`; None: no.
         records: how many there are to train on, a public number.
+        of_numbers: how many histograms a column of numbers has; fewer where `dearest` leaves too much noise.
 
     Bad input gets `InputError` naming the field.
     """
@@ -59,6 +61,7 @@ class Payment:
     held_out: float = 0.0
     dearest: float | None = None
     records: int = 0
+    of_numbers: int = 2
 
     def __post_init__(self) -> None:
         from bayesdp.guarantee import ADJACENCIES  # loads SciPy, which reading a table does without
@@ -68,6 +71,17 @@ class Payment:
         errors.one_of("adjacency", self.adjacency, ADJACENCIES)
         errors.whole("rows_per_person", self.rows_per_person, least=1)
         errors.number("held_out", self.held_out, least=0, below=1)
+        errors.whole("of_numbers", self.of_numbers, least=1, most=2)
+
+    def for_columns(self, numbers: int, others: int) -> tuple[Payment, int]:
+        """What is paid for so many columns of numbers and so many other histograms, and how many these are in all."""
+        chosen = self
+        if self.dearest is not None and numbers:
+            least = self.dearest * sensitivity(self.of_numbers * numbers + others, self.adjacency, self.rows_per_person)
+            if least > NOISE_OF_RECORDS * self.records:
+                chosen = dataclasses.replace(self, of_numbers=1)
+        histograms = chosen.of_numbers * numbers + others
+        return chosen.for_histograms(histograms), histograms
 
     def for_histograms(self, histograms: int) -> Payment:
         """What is paid for so many: more where noise would be too much of the number of records, up to `dearest`."""
@@ -97,6 +111,7 @@ class Paid:
     adjacency: Adjacency = "add-remove"
     rows_per_person: int = 1
     held_out: float = 0.0
+    of_numbers: int = 2
 
     @classmethod
     def by(cls, payment: Payment, histograms: int, *, levels: bool) -> Paid:
@@ -109,6 +124,7 @@ class Paid:
             payment.adjacency,
             payment.rows_per_person,
             payment.held_out,
+            payment.of_numbers,
         )
 
     def __post_init__(self) -> None:
@@ -148,5 +164,10 @@ def paid_again(paid: Paid) -> Payment:
     """The payment that a job was settled with."""
     unused = 0.5  # no level was chosen, and none will be
     return Payment(
-        paid.noise_multiplier, paid.delta or unused, paid.adjacency, paid.rows_per_person, held_out=paid.held_out
+        paid.noise_multiplier,
+        paid.delta or unused,
+        paid.adjacency,
+        paid.rows_per_person,
+        held_out=paid.held_out,
+        of_numbers=paid.of_numbers,
     )

@@ -135,6 +135,22 @@ def test_a_quantity_has_the_same_three_ways(table):
         loaded(table, target="wage", task="classification", bounds=[("wage", 0, 4000)])
 
 
+def test_ranges_that_no_share_can_pay_for_are_refused_before_anything_is_looked_at(table):
+    few = Payment(1000.0, 1e-6, dearest=900.0, records=1000)
+    with pytest.raises(InputError, match=r"pay for the ranges of 2 columns by noisy counts.*1,000, too few at this ε"):
+        loaded(table, payment=few)
+    declared = [("age", 0, 110), ("wage", 0, 10_000)]
+    assert loaded(table, payment=few, bounds=declared, levels=[("rich", ("no", "yes"))]).paid.histograms == 1
+
+
+def test_few_records_have_one_histogram_a_column(table):
+    found = loaded(table, payment=Payment(200.0, 1e-6, dearest=100.0, records=2500), levels=[("rich", ("no", "yes"))])
+    assert (found.paid.of_numbers, found.paid.histograms) == (1, 3)
+    age = found.recipe.columns[0]
+    assert 8 <= age.low <= 32
+    assert 128 <= age.high <= 256
+
+
 def test_noise_that_hides_the_target_is_said_with_what_to_declare(table):
     drowned = {"payment": Payment(1e4, 1e-6)}
     with pytest.raises(InputError, match=r"two classes of the target 'rich'.*levels='rich=no,yes'"):

@@ -11,7 +11,9 @@ from bayesdp.data.preparation.ranges import (
     bins_for,
     octave_counts,
     range_of,
+    range_of_octaves,
     reach,
+    signed_counts,
 )
 from bayesdp.data.preparation.secret_normals import secret_normals
 
@@ -90,3 +92,27 @@ def test_few_values_are_not_found_and_a_constant_is():
     low, high, *_ = found(np.full(4000, 3.7), 20.0)
     assert low <= 3.7 <= high
     assert high - low < 0.2
+
+
+@pytest.mark.parametrize(
+    ("values", "low", "high"),
+    [
+        (np.linspace(11, 15, 200), 4, 32),
+        (-np.linspace(70, 160, 200), -512, -32),
+        (np.tile([0.0, 1.0], 100), 0, 4),
+        (np.random.default_rng(0).normal(size=200), -8, 8),
+    ],
+)
+def test_one_histogram_finds_octaves_signs_and_zeros(values, low, high):
+    counts = signed_counts(values)
+    assert counts.sum() == len(values)  # each value counts once: a record moves one count by 1
+    found = range_of_octaves(counts + 15 * np.random.default_rng(1).normal(size=len(counts)), 15.0)
+    assert low <= found.low < found.high <= high
+    assert np.mean((values >= found.low) & (values <= found.high)) > 0.9
+    inside = (np.clip(values, found.low, found.high) - found.mean) / found.scale
+    assert 0.1 < inside.std() < 2
+
+
+def test_one_histogram_of_nothing_but_noise_finds_nothing():
+    noise = 15 * np.random.default_rng(2).normal(size=2 * len(OCTAVES) + 1)
+    assert range_of_octaves(noise, 15.0) is None

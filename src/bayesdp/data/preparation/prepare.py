@@ -31,6 +31,12 @@ Rows = npt.NDArray[np.int64]
 CLASSES = 4
 """Histograms that the classes of a target count for: half of the noise, for without them nothing can be learned."""
 
+LEAST = 4
+"""Standard deviations of the noise that the number of records must have: else no column's range stands out of it."""
+
+QUANTITY = 4
+"""What those of a target of numbers count for, for the same reason."""
+
 EXACT = (
     "These statistics are exact and not paid for: their last digits can give away exact counts, such as how many "
     "records there are."
@@ -133,11 +139,10 @@ class _Private:
         told = name in how.declared.vocabularies or name in how.declared.ranges
         self.classes = bool(target.classes) and not told
         self.quantity = target.task == "regression" and not told and how.target_scale != "none"
-        self.histograms = ranges.HISTOGRAMS * (len(numeric) + self.quantity) + len(self.texts) + CLASSES * self.classes
         self.lost: list[str] = []
         self.paid: Paid | None = None
         self.rows = train
-        if self.histograms:
+        if numeric or self.texts or self.quantity or self.classes:
             self._pay()
 
     def _is_number(self, table: Table, column: str) -> bool:
@@ -153,8 +158,11 @@ class _Private:
                 "none",
                 f"Declare {named('bounds')} and {named('levels')}, or use {Argument('scale', 'public-statistics')}.",
             )
-        payment = payment.for_histograms(self.histograms)
-        self.paid = Paid.by(payment, self.histograms, levels=bool(self.texts) or self.classes)
+        others = len(self.texts) + CLASSES * self.classes + QUANTITY * self.quantity
+        payment, histograms = payment.for_columns(len(self.numeric), others)
+        if self.numeric and 0 < payment.records < LEAST * payment.noise_std(histograms):
+            raise _hopeless(len(self.numeric), payment.records)
+        self.paid = Paid.by(payment, histograms, levels=bool(self.texts) or self.classes)
         # Witnesses that are held out have no part in what is trained on, and so none in this (H5).
         places = self.train if self.how.owner is None else self.how.owner[self.train]
         self.rows = self.train[~coins.tossed(self.how.draw, "holdout", places, payment.held_out)]
@@ -185,8 +193,13 @@ class _Private:
         assert self.paid is not None
         return self.paid.noise_std
 
-    def _range(self, name: str, values: Array) -> ranges.Found | None:
-        std, draw = self._std(), self.how.draw
+    def _range(self, name: str, values: Array, counts_for: int | None = None) -> ranges.Found | None:
+        assert self.paid is not None
+        each = (counts_for or self.paid.of_numbers) / self.paid.of_numbers
+        std, draw = self.paid.noise_std / np.sqrt(each), self.how.draw
+        if self.paid.of_numbers == 1:
+            signed = ranges.signed_counts(values)
+            return ranges.range_of_octaves(signed + std * secret_normals(draw, f"signed {name!r}", len(signed)), std)
         octaves = ranges.octave_counts(values)
         known = ranges.reach(octaves + std * secret_normals(draw, f"octaves {name!r}", len(octaves)), std)
         if known is None:
@@ -208,7 +221,7 @@ class _Private:
         if self.classes:
             return self._chosen_classes(), 0.0, 1.0
         if self.quantity:
-            found = self._range(self.name, values[self.rows])
+            found = self._range(self.name, values[self.rows], QUANTITY)
             if found is None:
                 raise _hidden(self.name, "a range", Argument("bounds", f"{self.name}=LOW,HIGH"))
         elif self.name in self.how.declared.ranges:
@@ -287,6 +300,17 @@ def _within(
     y = values.copy()
     y[train] = np.clip(y[train], low, high)
     return (y - mean) / scale, mean, scale
+
+
+def _hopeless(columns: int, records: int) -> InputError:
+    """By public numbers alone: nothing was looked at."""
+    return unmet(
+        "scale",
+        "private",
+        f"enough records to pay for the ranges of {columns:,} columns by noisy counts",
+        f"{records:,}, too few at this ε",
+        f"Declare {named('bounds')} for all columns or for most, or use {Argument('scale', 'public-statistics')}.",
+    )
 
 
 def _hidden(name: str, what: str, declare: Argument) -> InputError:

@@ -7,6 +7,11 @@ Both grids are public: powers of two, and what the first count released. B is as
 power of two from 8 to 256, by the noise and the noisy number of values. Noise is Gaussian and the same on every bin, so
 that bins put together later would have more of it than one bin had. Whatever is made of noisy counts is free: here the
 bins where they stand out of the noise.
+
+    instead  how many are 0, and how many of each sign have 2^(k−1) <= |value| < 2^k   →  the octaves where most are
+
+Where records are too few for two histograms a column there is this one, whose counts have 1/√2 of the noise: a range
+is then as wide as its octaves.
 """
 
 from __future__ import annotations
@@ -27,9 +32,6 @@ BINS = (8, 256)
 _VALUES_PER_BIN = 0.75
 """How many standard deviations of the noise the values would have in a bin if they filled all: they fill a part."""
 
-HISTOGRAMS = 2
-"""Of each column of numbers."""
-
 _LEVEL = 1.5
 """A group of bins speaks for a range if it holds more than this many standard deviations of the noise."""
 
@@ -44,6 +46,9 @@ _NEARLY = 0.85
 
 _GROUPS = 8
 """How many groups of bins moments are taken of, where there are as many."""
+
+SURE = 2.0
+"""Standard deviations of the noise that octaves at an end must hold to stay: one too many doubles what comes of it."""
 
 _TAIL = 0.01
 """The share of the values that may be cut off at either end, beside what noise hides."""
@@ -75,7 +80,7 @@ def octave_counts(values: Array) -> Array:
 def reach(noisy: Array, std: float) -> Reach | None:
     """2^b, the upper end of the octaves that matter, and how many values they have; None where there are none."""
     run = crowded(noisy, std)
-    return None if run is None else Reach(float(2.0 ** OCTAVES[_trimmed(noisy, std, run)[1] - 1]), run.mass)
+    return None if run is None else Reach(float(2.0 ** OCTAVES[_trimmed(noisy, SURE * std, run)[1] - 1]), run.mass)
 
 
 def bins_for(known: Reach, std: float) -> int:
@@ -110,6 +115,48 @@ def range_of(noisy: Array, known: Reach, std: float) -> Found:
     mean = float(np.average((left + right) / 2, weights=weights))
     variance = np.average(((left + right) / 2 - mean) ** 2 + (right - left) ** 2 / 12, weights=weights)
     return Found(float(left[0]), float(right[-1]), mean, math.sqrt(variance))
+
+
+def signed_counts(values: Array) -> Array:
+    """The only histogram: the octaves of values below 0, a count of zeros, the octaves of those above."""
+    zeros = np.array([np.count_nonzero(values == 0)], dtype=np.float64)
+    return np.concatenate([octave_counts(values[values < 0]), zeros, octave_counts(values[values > 0])])
+
+
+def range_of_octaves(noisy: Array, std: float) -> Found | None:
+    """The octaves that matter and the moments of the noisy counts in them; None where none matter.
+
+    One sign alone is taken where that has the run with the most values, else both, and 0 lies between them; 0 also
+    joins a run of one sign if zeros stand out of the noise.
+    """
+    below, zeros, above = noisy[: len(OCTAVES)], float(noisy[len(OCTAVES)]), noisy[len(OCTAVES) + 1 :]
+    sides = [(counts, crowded(counts, noise)) for counts, noise in _sides(below, above, std)]
+    mass = [0.0 if run is None else run.mass for _, run in sides]
+    together, both = 2, sides[2][1]  # of both signs, which must hold more than the noise of the other side could add
+    more = 1.5 * std * math.sqrt(2 * (both.last - both.first)) if both is not None else math.inf
+    which = together if mass[together] > max(mass[:2]) + more else int(np.argmax(mass[:2]))
+    counts, run = sides[which]
+    if run is None:
+        return None
+    first, last = _trimmed(counts, std * (math.sqrt(2) if which == together else SURE), run)
+    most = float(2.0 ** OCTAVES[last - 1])
+    if which == together:
+        return Found(-most, most, 0.0, most / math.sqrt(6))
+    left = 2.0 ** (OCTAVES[first:last] - 1)
+    weights, middles, variances = np.maximum(counts[first:last], 0.0), 1.5 * left, left**2 / 12
+    least = float(left[0])
+    if zeros > 2 * std:
+        weights, middles, variances = (np.append(a, b) for a, b in ((weights, zeros), (middles, 0), (variances, 0)))
+        least = 0.0
+    weights = weights if weights.any() else np.ones_like(weights)
+    mean = float(np.average(middles, weights=weights))
+    scale = math.sqrt(np.average((middles - mean) ** 2 + variances, weights=weights))
+    return Found(least, most, mean, scale) if which else Found(-most, -least, -mean, scale)
+
+
+def _sides(below: Array, above: Array, std: float) -> list[tuple[Array, float]]:
+    """Counts by size of values below 0, of those above, and of both, each with its noise."""
+    return [(below, std), (above, std), (below + above, std * math.sqrt(2))]
 
 
 class Run(NamedTuple):
