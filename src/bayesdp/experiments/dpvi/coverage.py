@@ -192,9 +192,8 @@ def draw(figure: Figure, rows: Sequence[Row]) -> None:
     axes.set_yticks(range(len(names)), names, fontsize=8)
     axes.invert_yaxis()
     axes.set_xlabel("share of nominal 90 % intervals that contain the truth; open: marked as not to be believed")
-    axes.set_title(f"{TITLE}\n(ε = {EPSILON:g}; band: 84 to 97 %)", fontsize=10)
+    figure.suptitle(f"{TITLE}\n(ε = {EPSILON:g}; band: 84 to 97 %)", fontsize=10)
     quiet(axes)
-    figure.tight_layout()
 
 
 EXPERIMENTS = {"dpvi-coverage": Experiment(TITLE, (10.0, 6.4), compute, draw)}
