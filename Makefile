@@ -2,9 +2,10 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+TORCH := .venv-torch
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo site pictures test test-fast lint bench plans adversarial lattice preparation front-door crash audit errata figures clean
+.PHONY: demo site pictures dist test test-fast test-torch check-estimators lint bench plans adversarial lattice preparation front-door crash audit errata figures clean
 # Elsewhere a test has one device and is compiled sooner, see tests/conftest.py.
 ON_TWO_DEVICES := tests/mechanism/test_devices.py tests/mechanism/test_step.py tests/integration/test_whole_step.py \
 	tests/mechanism/test_lengths.py
@@ -28,6 +29,16 @@ test: $(VENV)/.test  ## the whole test suite, on two cores
 
 test-fast: $(VENV)/.test  ## for daily work: no simulations, no experiments, no pages that are executed
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not simulation" --ignore tests/experiments
+
+test-torch: $(TORCH)/.test  ## the bridge to Opacus and PyTorch, in an environment of its own
+	$(TORCH)/bin/python -m pytest --rootdir tests_torch -c /dev/null -q -p no:cacheprovider tests_torch
+
+check-estimators: $(VENV)/.test  ## scikit-learn's check_estimator with the real learners (minutes; the suite has a quick one)
+	$(BIN)/python benchmarks/check_estimators.py
+
+dist: $(VENV)/.plain  ## build sdist and wheel, and try both in clean environments of every Python at hand
+	$(PIP) build && rm -rf dist && $(BIN)/python -m build --outdir dist .
+	$(BIN)/python benchmarks/clean_installs.py dist
 
 lint: $(VENV)/.lint  ## format, style, types and the direction of imports
 	$(BIN)/ruff format --check .
@@ -67,7 +78,7 @@ figures: $(VENV)/.test  ## reproduce the papers' figures into results/
 	for name in bdp-fig1 bdp-fig2 bdp-fig3 bdp-fig4 sgld-stepsize sgld-svhn; do $(BIN)/bayesdp reproduce $$name --out results || exit 1; done
 
 clean:  ## remove what the targets made
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis bayesdp-demo*
+	rm -rf $(VENV) $(TORCH) .pytest_cache .mypy_cache .ruff_cache .hypothesis bayesdp-demo*
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -83,3 +94,8 @@ $(VENV)/.docs: pyproject.toml | $(VENV)/bin/python
 
 $(VENV)/.lint: pyproject.toml | $(VENV)/bin/python
 	$(PIP) -e '.[test,lint]' && touch $@ $(VENV)/.test $(VENV)/.plain
+
+# torch 2.13.0 is the CPU build, which newer ones need not be.
+$(TORCH)/.test: pyproject.toml
+	$(PYTHON) -m venv $(TORCH)
+	$(TORCH)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 opacus==1.6.0 pytest -e . && touch $@

@@ -25,7 +25,6 @@ from bayesdp.mechanism import (
     Activation,
     Automatic,
     AvgPool,
-    BookKeeping,
     Conv2D,
     Dense,
     Flatten,
@@ -36,11 +35,15 @@ from bayesdp.mechanism import (
     clip_rule,
     random_subset,
 )
+from bayesdp.mechanism.people import People, PeopleLoss
+from bayesdp.mechanism.people_books import gradients_of
 from bayesdp.mechanism.per_example import Gradients
 
 STEPS = 10_000
 SCALES = (1e-25, 1e-6, 1.0, 255.0, 1e4, 1e8)
 CLIP = 0.01
+LABELS = (1, 2, 1)
+"""Of the rows of a person; a single record has the first."""
 
 LAYERS: dict[str, tuple[Sequential, tuple[int, ...]]] = {
     "dense": (Sequential((Dense(7), Activation("tanh"), Dense(4))), (6,)),
@@ -80,15 +83,23 @@ def search(layer: str, rule: str, way: str, steps: int, seed: int = 0) -> Found:
     params = model.init(jax.random.key(seed), shape)
     clip = RULES[rule](params)
     subset = random_subset(jax.random.key(1), params, 0.3) if way.endswith("subset") else None
-    engine: Gradients = PerExample(loss) if way.startswith("record") else BookKeeping(loss)
+    # A person has several rows with labels of their own, so that what they ask for may cancel.
+    person = way == "person"
+    start, labels = ((len(LABELS), *shape), jnp.asarray(LABELS)) if person else (shape, jnp.asarray(LABELS[0]))
+    whole = PeopleLoss(loss) if person else loss
+    engine: Gradients = PerExample(loss) if way.startswith("record") else gradients_of(whole)
+
+    def record(x: jax.Array) -> Any:
+        return People((x, labels), jnp.ones(len(LABELS), bool)) if person else (x, labels)
 
     def added(x: jax.Array, gain: jax.Array) -> tuple[Any, Any]:
         scaled = jax.tree.map(lambda leaf: leaf * gain, params)
-        return engine.clip_sum(scaled, (x[None], jnp.ones(1, int)), jnp.ones(1, bool), clip, subset)
+        one = jax.tree.map(lambda leaf: leaf[None], record(x))
+        return engine.clip_sum(scaled, one, jnp.ones(1, bool), clip, subset)
 
     def goal(x: jax.Array, gain: jax.Array, kind: jax.Array) -> jax.Array:
         scaled = jax.tree.map(lambda leaf: leaf * gain, params)
-        gradient = jax.grad(loss)(scaled, (x, 1))
+        gradient = jax.grad(whole)(scaled, record(x))
         size = jnp.sqrt(sum(jnp.sum(jnp.square(leaf / CLIP)) for leaf in jax.tree.leaves(gradient)) + 1e-30)
         terms = jnp.log(jnp.sqrt(jnp.sum(jnp.square(x / jnp.max(jnp.abs(x))))) * jnp.max(jnp.abs(x)) + 1e-30)
         # 0: terms far above their sum; 1: a norm near the clip norm; 2: as long as can be.
@@ -106,21 +117,21 @@ def search(layer: str, rule: str, way: str, steps: int, seed: int = 0) -> Found:
     # The mapping over records is a loop: a batch of clipped sums would be another program than the one that is used.
     look = jax.jit(lambda xs, gains: lax.map(lambda one: added(*one), (xs, gains)))
     move = jax.jit(jax.vmap(climb))
-    xs, gains, kinds = _starts(shape, seed)
+    xs, gains, kinds = _starts(start, seed)
     allowed = [float(c) for c in jax.tree.leaves(clip)] if rule == "per layer" else None
     worst, under = 0.0, 0.0
     for turn in range(1 + -(-steps // (LOOK * len(xs)))):
         totals, norms = look(xs, gains)
         xs = move(xs, gains, kinds, jax.random.split(jax.random.key(turn), len(xs)))
         lengths = np.stack([_length(leaf) for leaf in jax.tree.leaves(totals)])  # (leaves, records), float64
-        whole = np.sqrt(np.sum(lengths**2, axis=0))
-        excess = whole / float(clip_rule(clip).sensitivity)
+        total = np.sqrt(np.sum(lengths**2, axis=0))
+        excess = total / float(clip_rule(clip).sensitivity)
         if allowed is not None:
             excess = np.maximum(excess, np.max(lengths / np.asarray(allowed)[:, None], axis=0))
         if not np.isfinite(excess).all():
             return Found(float("inf"), float("inf"))
         said = np.asarray(norms.clipped, np.float64)[:, 0]
-        under = max(under, float(np.max(np.where(whole > 1e-37, whole / np.maximum(said, 1e-38), 0))))
+        under = max(under, float(np.max(np.where(total > 1e-37, total / np.maximum(said, 1e-38), 0))))
         worst = max(worst, float(excess.max()))
     return Found(worst, under)
 
@@ -136,11 +147,11 @@ def _starts(shape: tuple[int, ...], seed: int) -> tuple[jax.Array, jax.Array, ja
     for scale in SCALES:
         for kind in range(3):
             x = rng.standard_normal(shape)
-            if len(shape) == 3 and rng.integers(2):
-                side = shape[0] // 2
-                x = np.tile(x[:side, :side], (2, 2, 1)) + 1e-4 * x
-                x[:side, :side] *= -1
-                x[side:, side:] *= -1
+            if len(shape) >= 3 and rng.integers(2):
+                side = shape[-3] // 2
+                x = np.tile(x[..., :side, :side, :], (2, 2, 1)) + 1e-4 * x
+                x[..., :side, :side, :] *= -1
+                x[..., side:, side:, :] *= -1
             records.append(scale * x)
             gains.append(rng.choice([1e-3, 1.0, 1.0, 30.0]))
             kinds.append(kind)
@@ -154,8 +165,9 @@ def _length(leaf: jax.Array) -> npt.NDArray[np.float64]:
 
 
 def searches() -> Iterator[tuple[str, str, str]]:
-    """Every layer and rule by the books; every layer with a subset of the weights; every rule record by record."""
+    """Every layer and rule by the books, of a record and of a person; a subset of the weights; record by record."""
     yield from ((layer, rule, "books") for layer in LAYERS for rule in RULES)
+    yield from ((layer, rule, "person") for layer in LAYERS for rule in RULES)
     yield from ((layer, "per layer", "books, subset") for layer in LAYERS)
     yield from (("convolution, few positions", rule, "record by record") for rule in RULES)
 

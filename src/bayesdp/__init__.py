@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         VI,
         Filter,
         Network,
+        Newton,
         NormalPrior,
         Posterior,
         PosteriorVI,
@@ -58,6 +59,7 @@ __all__ = [
     "Mean",
     "ModelLoss",
     "Network",
+    "Newton",
     "NormalPrior",
     "People",
     "Posterior",
@@ -79,6 +81,7 @@ __all__ = [
 _HOMES = {
     "Filter": "bayesdp.learn",
     "Network": "bayesdp.learn",
+    "Newton": "bayesdp.learn",
     "NormalPrior": "bayesdp.learn",
     "Posterior": "bayesdp.learn",
     "PosteriorVI": "bayesdp.learn",

@@ -137,6 +137,33 @@ def test_the_larger_orientation_counts():
     assert (both.notion, both.coverage, both.failure, both.ex_post, both.sensitive) == ("bdp", 0.8, 0.01, True, True)
 
 
+def test_members_who_are_all_there_are_are_counted():
+    """H16: rank 0.8 of them is 0.8 of them, and all of the failure is the outsiders'."""
+    shifts = np.linspace(0.01, 0.2, 50)
+    own = release(shifts, 5)
+    alone = RepeatedWitnesses({"present": own}, coverage=0.8, failure=0.01, members_counted=True)
+    alone.step(5)
+    promise, curve = alone.guarantee(DELTA), alone.curve(DELTA)
+    assert promise.epsilon == np.sort(own.epsilon(DELTA))[39] == curve.at(0.8)
+    assert promise.failure == curve.failure == 0
+    assert any("counted, not estimated" in words for words in promise.assumptions)
+    # Five are enough to count, where 0.9 of people at large would need more.
+    assert RepeatedWitnesses({"present": release(shifts[:5], 5)}, coverage=0.9, failure=0.01, members_counted=True)
+    both = witnesses(np.full(60, 0.05), shifts, members_counted=True)
+    both.step(5)
+    assert both.guarantee(DELTA).failure == 0.01
+    assert both.guarantee(DELTA).epsilon == promise.epsilon
+    assert both.state()["members_counted"]
+
+
+def test_members_speak_for_this_data_set_and_a_curve_has_a_failure_of_its_own():
+    words = " ".join(witnesses(np.full(60, 0.1), np.full(60, 0.1)).guarantee(DELTA).assumptions)
+    assert "Outsiders are independent draws of the population" in words
+    assert "were drawn from this data set before the run, and speak for this data set" in words
+    assert "with a failure of its own" in words
+    assert "this data set" not in " ".join(witnesses(np.full(60, 0.1)).guarantee(DELTA).assumptions)
+
+
 def test_exchanged_pairs_speak_for_both_orientations():
     pairs = RepeatedWitnesses({"exchanged": release(np.full(60, 0.1), 5)}, coverage=0.8, failure=0.01)
     guarantee = pairs.guarantee(DELTA)

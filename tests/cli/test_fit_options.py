@@ -116,7 +116,7 @@ def shelf(tmp_path_factory):
         ([*RICH, "--model", "mixture", "--components", "0", *PLAN], "Expected --components to be a whole number >= 1"),
         ([*RICH, "--model", "linear", "--components", "2", *PLAN], "Expected --components to be left out but for"),
         (["people.csv", "--model", "logistic", *PLAN], "Expected --target to name the column of"),
-        ([*LOGISTIC, "--method", "mcmc", *PLAN], "Expected --method to be one of 'vi', 'posterior-vi'"),
+        ([*LOGISTIC, "--method", "mcmc", *PLAN], "Expected --method to be one of 'newton', 'vi', 'posterior-vi'"),
         ([*LOGISTIC, "--guide", "flow", *PLAN], "Expected --guide to be one of 'mean-field', 'full-rank'"),
         ([*LOGISTIC, "--variant", "wild", *PLAN], "Expected --variant to be one of 'aligned'"),
         (list(LOGISTIC), "Expected --epsilon, the DP ε to keep, or --noise-multiplier, got neither"),

@@ -25,16 +25,16 @@ def adversary():
 
 
 @pytest.mark.parametrize(
-    ("layer", "rule"),
+    ("layer", "rule", "way"),
     [
-        ("convolution, few positions", "per layer"),
-        ("convolution, few positions", "flat"),
-        ("convolution, channels first", "automatic"),
-        ("dense", "per layer"),
+        ("convolution, few positions", "per layer", "books"),
+        ("convolution, few positions", "flat", "books"),
+        ("convolution, channels first", "automatic", "books"),
+        ("dense", "per layer", "person"),
     ],
 )
-def test_climbing_finds_no_record_above_the_clip_norm(adversary, layer, rule):
-    found = adversary.search(layer, rule, "books", 360)
+def test_climbing_finds_no_record_above_the_clip_norm(adversary, layer, rule, way):
+    found = adversary.search(layer, rule, way, 360)
     assert 0.99 < found.excess <= 1  # it climbs up to the bound, and not beyond
     assert found.under_reported <= 1
 

@@ -33,6 +33,7 @@ def test_a_flax_module(digits, short):
     def loss(params, example):
         return cross_entropy(module.apply(params, example[0]), example[1])
 
+    assert str(short.explain(loss, params, digits.data)[1]).endswith("the matrix of one product")
     run = short.fit(loss, params, digits.data, holdout=digits.holdout, members=50, seed=0)
     x, y = digits.test
     assert float((np.asarray(module.apply(run.params, x)).argmax(1) == y).mean()) > 0.6
@@ -58,3 +59,14 @@ def test_batch_normalisation_is_refused_with_advice(digits, short):
     variables = module.init(jax.random.key(0), digits.data[0][:2])
     with pytest.raises(InputError, match="layer normalisation"):
         short.fit(lambda p, e: 0.0, variables, digits.data)
+
+
+def test_a_loss_that_asks_for_other_records_is_refused_in_our_words(digits, short):
+    module, state = eqx.nn.make_with_state(eqx.nn.BatchNorm)(64, axis_name="batch", mode="batch")
+    params, rest = eqx.partition(module, eqx.is_inexact_array)
+
+    def loss(params, example):
+        return jnp.sum(eqx.combine(params, rest)(example[0], state)[0])
+
+    with pytest.raises(InputError, match=r"to look at one record alone, .*layer normalisation"):
+        short.fit(loss, params, digits.data, seed=0)

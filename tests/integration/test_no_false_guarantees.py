@@ -11,6 +11,7 @@ E (1 − e^{ε−L})₊ exceeds δ, at whatever time of the run the adversary st
 from __future__ import annotations
 
 import functools
+import itertools
 
 import numpy as np
 import pytest
@@ -231,10 +232,16 @@ def planned_dp(steps, rate, delta):
     return PlanDP.of(dp, delta)
 
 
-@pytest.mark.parametrize("strategy", [chase, last_chance, constant, gamble, quiet])
-@pytest.mark.parametrize(("rate", "side"), [(1.0, "present"), (0.3, "present"), (0.3, "absent")])
+@pytest.mark.parametrize(
+    ("rate", "side", "strategy"),
+    [
+        *itertools.product([1.0, 0.3], ["present"], [chase, last_chance, constant, gamble, quiet]),
+        *itertools.product([0.3], ["absent"], [chase, last_chance, constant, gamble, quiet]),
+        (1.0, "absent", gamble),  # at rate 1 the loss has one law on either side: what looks at x differs
+    ],
+)
 def test_the_weak_form_holds_at_a_stop_chosen_by_looking(rate, side, strategy):
-    """H14 with the DP of all planned steps as a test function: fifteen adaptive mechanisms."""
+    """H14 with the DP of all planned steps as a test function: sixteen adaptive mechanisms."""
     for delta in (0.02, 0.1):
         values, stopped = stopped_by_looking(
             rate, side, strategy, delta, lambda _, rate, delta: planned_dp(PLANNED, rate, delta)

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -80,3 +81,24 @@ plan = bd.SGLD(step_size=1e-3, sampling_rate=0.5, steps=4, engine="rdp")
 plan.fit((bd.NormalPrior(np.zeros(2)), log_likelihood), np.ones((20, 2), np.float32), seed=0).save("fit")
 """
     assert loaded_by(code, tmp_path) == "[]"
+
+
+def test_the_version_stands_everywhere_the_same():
+    root = Path(__file__).parents[2]
+    for file, words in (
+        ("CITATION.cff", "version: {}"),
+        ("conda/meta.yaml", 'version = "{}"'),
+        ("pyproject.toml", 'version = "{}"'),
+    ):
+        assert words.format(bayesdp.__version__) in (root / file).read_text(encoding="utf-8")
+
+
+def test_it_runs_as_a_module():
+    done = subprocess.run([sys.executable, "-m", "bayesdp", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"bayesdp {bayesdp.__version__}\n"
+
+
+def test_accounting_is_loaded_without_jax_and_learners():
+    code = "import sys, bayesdp.accountant; print([m for m in ('jax', 'sklearn', 'numpyro') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

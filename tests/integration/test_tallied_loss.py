@@ -115,7 +115,9 @@ def test_the_tallied_loss_bounds_the_true_one_for_outsiders_and_members():
     }
     people = posterior._account.population
     check(plan, people.sides, trained(omega), neighbours)
-    assert posterior._account.population.guarantee(DELTA).orientation == "both"
+    promise = posterior._account.population.guarantee(DELTA)
+    assert promise.orientation == "both"
+    assert any("counted, not estimated" in words for words in promise.assumptions)  # all members have a run (H16)
     # Whoever is covered has a true loss below the one number that is promised to all of them.
     epsilon = people.guarantee(DELTA).epsilon
     covered = [side.epsilon(DELTA) <= epsilon for side in people.sides.values()]

@@ -7,9 +7,11 @@ from dp_accounting import NeighboringRelation, UnsupportedEventError, dp_event, 
 from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 
+import bayesdp as bd
 from bayesdp.accountant.worst_case import ENGINES, WorstCaseAccountant
 from bayesdp.errors import InputError
-from bayesdp.interop.dp_accounting import Adapter
+from bayesdp.interop.dp_accounting import Adapter, event_of, guarantee_of
+from bayesdp.ledger import Charge
 
 ADJACENCIES = ("add-remove", "replace-one")
 
@@ -94,3 +96,46 @@ def test_bad_input(call, word):
         call(accountant)
     assert accountant.accountant.steps == 1
     assert accountant.ledger == dp_event.GaussianDpEvent(1.0)
+
+
+def test_our_plans_as_their_events_and_back():
+    """By dp-accounting's own PLD accountant too."""
+    import optax
+
+    plan = bd.SGD(
+        sampling_rate=0.1,
+        steps=20,
+        noise_multiplier=1.5,
+        noise_schedule=((0.5, 1.0), (0.5, 2.0)),
+        optimizer=optax.sgd(1.0),
+    )
+    account = bd.WorstCaseAccountant()
+    account.step(noise_multiplier=1.5, sampling_rate=0.1, steps=10)
+    account.step(noise_multiplier=3.0, sampling_rate=0.1, steps=10)
+    event = event_of(plan)
+    assert event == event_of(account)
+    assert guarantee_of(event, 1e-5).epsilon == account.epsilon(1e-5)
+    theirs = PLDAccountant().compose(event).get_epsilon(1e-5)
+    assert guarantee_of(event, 1e-5).epsilon == pytest.approx(theirs, rel=0.01)
+    assert event_of(Charge(run="a", steps=((1.5, 0.1, 10), (3.0, 0.1, 10)))) == event
+
+
+def test_plans_of_others_are_read_by_their_event():
+    class TheirPlan:
+        @property
+        def dp_event(self):
+            return dp_event.GaussianDpEvent(2.0)
+
+    one = bd.WorstCaseAccountant()
+    one.step(noise_multiplier=2.0)
+    assert guarantee_of(TheirPlan(), 1e-5).epsilon == one.epsilon(1e-5)
+
+
+def test_what_has_no_event_or_no_promise():
+    assert isinstance(event_of(Charge(run="a", epsilon=float("inf"))), dp_event.NonPrivateDpEvent)
+    assert isinstance(event_of(bd.WorstCaseAccountant()), dp_event.NoOpDpEvent)
+    with pytest.raises(InputError, match="noisy steps alone"):
+        event_of(Charge(run="a", epsilon=1.0))
+    for wrong in (dp_event.NonPrivateDpEvent(), dp_event.LaplaceDpEvent(1.0), "event"):
+        with pytest.raises(InputError, match="event"):
+            guarantee_of(wrong, 1e-5)

@@ -9,11 +9,13 @@ from bayesdp.data.recipe import Numeric, OneHot, TableRecipe
 from bayesdp.errors import InputError
 from bayesdp.jobs import defaults
 from bayesdp.jobs.data_source import DataSource
+from bayesdp.jobs.plans import methods
 from bayesdp.jobs.posterior_job import PosteriorJob
 from bayesdp.jobs.resume import read_job
 from bayesdp.jobs.sgd_job import SGDJob
 from bayesdp.learn.loop.run_folder import RunFolder
 from bayesdp.learn.models.table_models import OUTCOMES, family, outcome_of
+from bayesdp.learn.second_order.newton import Newton
 from bayesdp.learn.vi.vi import VI
 
 CANCER = DataSource(name="breast-cancer")
@@ -62,6 +64,21 @@ def test_what_is_left_open_is_chosen_from_sizes_alone(data, settled):
     # Noise that would carry the means beyond the prior makes for short steps.
     assert settled.wander(415) * settled.learning_rate <= 1.05
     assert "steps of" in settled.step_in_words
+
+
+def test_the_method_follows_the_model(data):
+    plain = PosteriorJob(data=CANCER, model="logistic", epsilon=2.0, engine="rdp", holdout=40, seed=3).settled(data)
+    assert plain.method == "newton"
+    assert plain.settled(data) == plain
+    assert isinstance(plain.plan(), Newton)
+    assert plain.plan().calibrate(2.0).noise_multiplier == plain.noise_multiplier
+    known = plain.described(data).read_model(data.x, data.y)
+    assert methods.suited("my_model.py:model", known, paced=False) == "newton"
+    assert methods.suited("hierarchical", known, paced=False) == "vi"
+    assert methods.suited("linear", dataclasses.replace(known, binary=False), paced=False) == "vi"
+    assert methods.suited("logistic", dataclasses.replace(known, dim=500), paced=False) == "vi"
+    with pytest.raises(InputError, match="Expected guide to be left out with method='newton'"):
+        PosteriorJob(data=CANCER, model="logistic", epsilon=2.0, method="newton", guide="full-rank")
 
 
 def test_steps_are_shortened_only_where_noise_asks_for_it():

@@ -18,6 +18,7 @@ from bayesdp.mechanism import (
     ModelLoss,
     PerExample,
     Sequential,
+    Tapped,
     clip_rule,
     gradients_of,
     random_subset,
@@ -138,7 +139,7 @@ def test_the_block_size_does_not_matter_and_nobody_gives_nothing(block):
 
 def test_matrix_products_keep_all_their_digits_on_every_platform():
     loss, params, examples, mask = problem("lenet")
-    for engine in (BookKeeping(loss, 4), PerExample(loss, "vmap")):
+    for engine in (BookKeeping(loss, 4), PerExample(loss, "vmap"), Tapped(loss, 4)):
         for work in (engine.clip_sum, engine.norms):
             program = str(jax.make_jaxpr(lambda p, work=work: work(p, examples, mask, 0.5))(params))
             products = program.count("dot_general[") + program.count("conv_general_dilated[")
@@ -171,7 +172,7 @@ def _without_tanh(layers):
 def test_the_fast_way_is_chosen_for_models_that_show_their_layers():
     loss, *_ = problem("dense")
     assert isinstance(gradients_of(loss), BookKeeping)
-    assert isinstance(gradients_of(lambda params, example: 0.0), PerExample)
+    assert isinstance(gradients_of(lambda params, example: 0.0), Tapped)
 
 
 def test_a_bad_block_is_refused():

@@ -6,7 +6,7 @@ from jax import lax
 
 from bayesdp import InputError
 from bayesdp.mechanism import Activation, AvgPool, Conv2D, Dense, Flatten, MaxPool, Sequential
-from bayesdp.mechanism.patches import channels_first, convolve, first, last, patches, pool, pull_back
+from bayesdp.mechanism.patches import Window, convolve, few, first, last, patches, pool, pull_back, window_maxima
 
 KEY = jax.random.key(0)
 
@@ -38,10 +38,11 @@ def test_convolutions_are_the_sum_of_the_definition_in_both_ways(channels):
     def everything(x, given):
         results = []
         for layer, (weights, g) in zip(layers, given, strict=True):
-            there, back = (first, last) if channels_first(layer) else (lambda v: v, lambda v: v)
+            there, back = (first, last) if few(channels) else (lambda v: v, lambda v: v)
+            window, kernel = Window.of(layer, x.shape[1:3]), weights["kernel"]
             theirs, pull = jax.vjp(lambda v, layer=layer, weights=weights: layer.apply(weights, v), x)
-            pulled = back(pull_back(layer, weights, there(g), there(x)))
-            results.append((theirs, back(convolve(layer, weights, there(x))), pull(g)[0], pulled))
+            pulled = back(pull_back(window, kernel, there(g), there(x)))
+            results.append((theirs, back(convolve(window, kernel, there(x))) + weights["bias"], pull(g)[0], pulled))
         return results
 
     for layer, (weights, g), (theirs, ours, back, pulled) in zip(layers, given, everything(x, given), strict=True):
@@ -50,7 +51,8 @@ def test_convolutions_are_the_sum_of_the_definition_in_both_ways(channels):
         assert np.allclose(theirs, y, atol=1e-4)
         assert np.allclose(ours, y, atol=1e-4)
         assert np.allclose(pulled, back, atol=1e-4)
-        assert patches(layer, first(x)).shape == (3, layer.kernel**2 * 2, g.shape[1] * g.shape[2])
+        seen = patches(Window.of(layer, x.shape[1:3]), first(x))
+        assert seen.shape == (3, layer.kernel**2 * 2, g.shape[1] * g.shape[2])
 
 
 @pytest.mark.parametrize(("layer", "start", "reduce"), [(MaxPool(3), -jnp.inf, lax.max), (AvgPool(3), 0.0, lax.add)])
@@ -69,6 +71,19 @@ def test_pooling_takes_windows_side_by_side_wherever_the_channels_are(layer, sta
     assert np.allclose(there, wanted, atol=1e-6)
     assert np.allclose(in_front, wanted, atol=1e-6)
     assert np.allclose(back, back_in_front, atol=1e-6)
+
+
+def test_the_gradient_of_a_largest_entry_goes_to_the_first_of_several_as_xla_sends_it():
+    x = jnp.asarray(np.random.default_rng(0).integers(0, 2, (2, 5, 6)), jnp.float32)
+    ways = [
+        lambda v: window_maxima((1, 2, 3), v),
+        lambda v: lax.reduce_window(v, -jnp.inf, lax.max, (1, 2, 3), (1, 2, 3), "VALID"),
+    ]
+    (ours, back), (theirs, wanted) = (jax.vjp(way, x) for way in ways)
+    assert np.array_equal(ours, theirs)
+    assert np.array_equal(back(jnp.ones_like(ours))[0], wanted(jnp.ones_like(ours))[0])
+    holes = x.at[0, 0, :2].set(jnp.asarray([1.0, jnp.nan]))
+    assert np.array_equal(*(way(holes) for way in ways), equal_nan=True)
 
 
 def test_a_model_has_weights_for_the_layers_that_learn_and_its_outputs_have_the_last_shape():

@@ -18,6 +18,7 @@ from bayesdp.mechanism import (
     PeopleLoss,
     PerExample,
     Sequential,
+    Tapped,
     gradients_of,
     random_subset,
 )
@@ -90,4 +91,4 @@ def test_the_fast_way_is_taken_where_there_is_one():
     loss, _, _ = problem("dense")
     assert isinstance(gradients_of(loss), PeopleBooks)
     assert isinstance(gradients_of(loss.loss), BookKeeping)
-    assert isinstance(gradients_of(PeopleLoss(lambda params, row: 0.0)), PerExample)
+    assert isinstance(gradients_of(PeopleLoss(lambda params, row: 0.0)), Tapped)

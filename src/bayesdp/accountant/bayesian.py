@@ -339,9 +339,8 @@ class BayesianAccountant(states.Saved):
 
     def _drawn(self) -> list[str]:
         """How the witnesses were come by, and what is made of them."""
-        sampled = [fine_print.WITNESSES] if "absent" in self._sides or not self.members_counted else []
-        counted = [fine_print.COUNTED] if self.members_counted else []
-        return [*sampled, *counted, fine_print.PUBLIC, fine_print.ALONG, fine_print.ITS_OWN]
+        witnesses = fine_print.drawn(self._sides, self.members_counted)
+        return [*witnesses, fine_print.PUBLIC, fine_print.ALONG, fine_print.ITS_OWN]
 
     def _one_sided(self) -> tuple[str, ...]:
         if len(self._sides) != 1:

@@ -15,11 +15,14 @@ from functools import cache
 from typing import Any, NamedTuple, Protocol
 
 from bayesdp import errors
+from bayesdp.accountant.pld import USUAL
 from bayesdp.accountant.worst_case import Engine, WorstCaseAccountant
 from bayesdp.guarantee import Adjacency
 
 _TOLERANCE = 1e-4
 """Relative distance from the best noise or rate at which the search stops."""
+_FAR, _NEAR = 1.25, 1.002
+"""The first stride of a search from anywhere, and from where a coarser one has ended."""
 _NOISE = (1e-3, 1e9)
 _RATES = (1e-12, 1.0)
 _STEPS = (1, 2**50)
@@ -111,9 +114,12 @@ def noise_for(
     promise = Promise.of(epsilon, delta, attacker, advantage)
     q = errors.rate("sampling_rate", sampling_rate)
     count = errors.whole("steps", steps, least=1)
-    return _search(
-        lambda by, z: _run(by, adjacency, z, q, count), engine, promise, 1.0, best=_NOISE[1], worst=_NOISE[0]
-    )
+    return least_noise(lambda by, z: _run(by, adjacency, z, q, count), engine, promise)
+
+
+def least_noise(make: Callable[[Engine, float], WorstCaseAccountant], engine: Engine, promise: Promise) -> float:
+    """The least scale x of a plan's noise whose accountant by `engine`, make(engine, x), keeps the promise."""
+    return _search(make, engine, promise, 1.0, best=_NOISE[1], worst=_NOISE[0])
 
 
 def calibrate_noise(
@@ -200,14 +206,27 @@ def _search(
     worst: float,
     whole: bool = False,
 ) -> float:
-    """`_farthest` by an engine; the dear one starts close by, where the cheap one ended, which is a little too safe."""
+    """`_farthest` by an engine; the dear one starts close by, where a cheaper one ended, which is a little too safe.
 
-    def farthest(by: Engine, start: float) -> float:
-        return _farthest(lambda x: make(by, x), promise, start, best=best, worst=worst, whole=whole)
+    Loss distributions first on a grid of ten times the width: what they find is confirmed, and brought to the
+    tolerance, on the fine one.
+    """
 
-    if engine == "pld" and (start != best or promise.spends(make("rdp", start)) <= promise.value):
+    def farthest(by: Engine, start: float, stride: float = _FAR, usual: float = USUAL) -> float:
+        def one(x: float) -> WorstCaseAccountant:
+            accountant = make(by, x)
+            accountant.usual_width = usual
+            return accountant
+
+        return _farthest(one, promise, start, best=best, worst=worst, whole=whole, stride=stride)
+
+    if engine != "pld":
+        return farthest(engine, start)
+    if start != best or promise.spends(make("rdp", start)) <= promise.value:
         start = farthest("rdp", start)
-    return farthest(engine, start)
+        start = farthest("pld", start, usual=10 * USUAL)
+        return farthest("pld", start, _NEAR)
+    return farthest("pld", start)
 
 
 def _farthest(
@@ -218,11 +237,12 @@ def _farthest(
     best: float,
     worst: float,
     whole: bool = False,
+    stride: float = _FAR,
 ) -> float:
     """The x nearest to `worst` whose accountant keeps the promise, where what is spent falls from `worst` to `best`."""
     spends, most = cache(lambda x: promise.spends(make(x))), promise.value
     keeps = spends(start) <= most
-    x, factor = start, 1.25
+    x, factor = start, stride
     # Walk in growing strides: towards the worst while the promise is kept, else towards the best.
     while (spends(x) <= most) == keeps:
         end = worst if keeps else best

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 from bayesdp.accountant.worst_case import PlanDP
@@ -66,13 +67,22 @@ def form(strength: Strength, delta: float, dp: PlanDP | None) -> Form:
     return Form((mixed,), {"ex-post": (1 - DP_SHARE) * delta, "dp": DP_SHARE * delta})
 
 
-WITNESSES = (
-    "Witnesses are independent draws of the population, fixed before the run; outsiders never influenced it (H5)."
-)
+OUTSIDERS = "Outsiders are independent draws of the population, fixed before the run, and never influenced it (H5)."
+MEMBERS = "Members who are witnesses were drawn from this data set before the run, and speak for this data set (H5)."
 COUNTED = "All members were measured: the share of this data set is counted, not estimated (H16)."
 ALONG = (
     "The costs of each witness along the run, by an exponential martingale over orders fixed in advance (H3, H5, H12)."
 )
+
+
+def drawn(sides: Collection[str], members_counted: bool) -> list[str]:
+    """How witnesses of these orientations were come by, and so whom they speak for."""
+    outsiders = [OUTSIDERS] if {"absent", "exchanged"} & set(sides) else []
+    if "present" not in sides:
+        return outsiders
+    return [*outsiders, COUNTED if members_counted else MEMBERS]
+
+
 ITS_OWN = (
     "The share was fixed beforehand; a curve over all shares is a statement of its own, with a failure of its own."
 )

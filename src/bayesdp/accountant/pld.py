@@ -27,7 +27,8 @@ RELATIONS = {
     "replace-one": NeighboringRelation.REPLACE_ONE,
 }
 
-_USUAL = 1e-4
+USUAL = 1e-4
+"""The width of the grid of losses where no finer one is needed."""
 _SHARE = 0.01
 """How much rounding may add to the variance of the loss; ε moves by about a tenth of that share."""
 _POINTS = 2**18
@@ -77,7 +78,7 @@ def _law(dense: Any) -> LossLaw:
     return LossLaw(losses, np.asarray(dense._probs), float(dense._infinity_mass))
 
 
-def grid_width(history: History, adjacency: str, variance: float, reach: float, usual: float = _USUAL) -> float:
+def grid_width(history: History, adjacency: str, variance: float, reach: float, usual: float = USUAL) -> float:
     """Width of the loss grid: `usual`, or a tenth, hundredth … where many steps of little loss would drown.
 
     n roundings to a grid of width h add up to n h² to the variance of the loss (about Σ D_2: `variance`), so

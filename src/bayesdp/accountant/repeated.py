@@ -21,6 +21,7 @@ import numpy as np
 
 from bayesdp import convert, errors
 from bayesdp.accountant import coverage as coverages
+from bayesdp.accountant import fine_print
 from bayesdp.accountant import state as states
 from bayesdp.accountant.coverage import Curve
 from bayesdp.convert import STRENGTHS, Strength
@@ -38,9 +39,6 @@ _HOW: dict[str, str] = {
     "depend on their values.",
 }
 _LAW = "ε is that of the law of the loss of all samples, a quadratic form of Gaussians, rounded up (B16)."
-_WITNESSES = (
-    "Witnesses are independent draws of the population, fixed before the run; outsiders never influenced it (H5)."
-)
 _PAIRS = "The share is one of pairs: a member, and an outsider who takes its place, drawn independently."
 SIDES = ("absent", "present", "exchanged")
 
@@ -163,18 +161,31 @@ class RepeatedWitnesses:
     """The same for people like those in the data: witnesses by orientation, "absent" and "present" (H5).
 
     "exchanged" ones, alone, are pairs of a member and an outsider who takes its place: they speak for both. `coverage`
-    and `failure` as for `BayesianAccountant`. Bad input: no witnesses, or too few for the coverage.
+    and `failure` as for `BayesianAccountant`, `members_counted` too: those "present" are all members (H16). Bad input:
+    no witnesses, or too few for the coverage.
     """
 
-    def __init__(self, sides: Mapping[str, RepeatedRelease], *, coverage: float, failure: float) -> None:
+    def __init__(
+        self,
+        sides: Mapping[str, RepeatedRelease],
+        *,
+        coverage: float,
+        failure: float,
+        members_counted: bool = False,
+    ) -> None:
         self.sides = {errors.one_of("orientation", name, SIDES): one for name, one in sides.items()}
         if not sides:
             raise errors.unmet("sides", sides, "witnesses of at least one orientation", "none")
         if "exchanged" in sides and len(sides) > 1:
             raise errors.unmet("sides", sorted(sides), '"exchanged" witnesses alone', f"them with {sorted(sides)}")
         self.coverage, self.failure = errors.probability("coverage", coverage), errors.probability("failure", failure)
-        counts = {name: len(one.costs) for name, one in self.sides.items()}
-        coverages.check_support(counts, self.coverage, self.failure / len(counts))
+        self.members_counted = errors.one_of("members_counted", members_counted, (True, False))
+        counts = {name: len(one.costs) for name, one in self.sides.items() if name not in self._counted}
+        coverages.check_support(counts, self.coverage, self.failure / max(1, len(counts)))
+
+    @property
+    def _counted(self) -> tuple[str, ...]:
+        return ("present",) if self.members_counted else ()
 
     def step(self, times: int = 1) -> None:
         """Charge all witnesses."""
@@ -189,16 +200,17 @@ class RepeatedWitnesses:
         missing = {"absent": "members", "present": "outsiders"}
         one_sided = [missing[name] for name in self.sides if name in missing] if len(self.sides) == 1 else []
         details["assumptions"] += (
-            _WITNESSES,
+            *fine_print.drawn(self.sides, self.members_counted),
             *([_PAIRS] if "exchanged" in self.sides else []),
+            fine_print.ITS_OWN,
             *(f"Nothing is said about {who}: none were given as witnesses (C1, H5)." for who in one_sided),
         )
         return Guarantee(
             notion="bdp",
-            epsilon=coverages.covered(losses, self.coverage, self.failure),
+            epsilon=coverages.covered(losses, self.coverage, self.failure, counted=self._counted),
             delta=delta,
             coverage=self.coverage,
-            failure=self.failure,
+            failure=0.0 if set(losses) <= set(self._counted) else self.failure,
             orientation=next(iter(self.sides)) if one_sided else "both",  # type: ignore[arg-type]
             **details,
         )
@@ -206,9 +218,14 @@ class RepeatedWitnesses:
     def curve(self, delta: float) -> Curve:
         """Coverage → ε for the whole population at once (H12)."""
         losses = {name: side.epsilon(delta) for name, side in self.sides.items()}
-        return coverages.curve(losses, delta, self.failure, math.inf)
+        return coverages.curve(losses, delta, self.failure, math.inf, counted=self._counted)
 
     def state(self) -> dict[str, Any]:
         """Everything, as plain values and arrays."""
         sides = {name: side.state() for name, side in self.sides.items()}
-        return {"sides": sides, "coverage": self.coverage, "failure": self.failure}
+        return {
+            "sides": sides,
+            "coverage": self.coverage,
+            "failure": self.failure,
+            "members_counted": self.members_counted,
+        }

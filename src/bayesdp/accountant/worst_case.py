@@ -80,6 +80,8 @@ class WorstCaseAccountant(states.Saved):
         if self.orders is not None and engine == "advanced":
             raise errors.refuse("orders", orders, 'to be left out for engine "advanced", which has none')
         self.total_steps = None if total_steps is None else errors.whole("total_steps", total_steps, least=0)
+        self.usual_width = pld.USUAL
+        """Of the grid of losses where no finer one is needed: a wider one is faster, and a little looser."""
         self._tally: dict[tuple[float, float], int] = {}
 
     @property
@@ -234,9 +236,9 @@ class WorstCaseAccountant(states.Saved):
         reach = rdp.minimum(history, self.adjacency, partial(_epsilons, delta=_REACH, strength="weak"), None)
         return math.inf if math.isinf(reach) else self._width(history, reach, usual)
 
-    def _width(self, history: rdp.History, reach: float, usual: float = 1e-4) -> float:
+    def _width(self, history: rdp.History, reach: float, usual: float | None = None) -> float:
         variance = float(rdp.cost(history, self.adjacency, np.array([2.0]))[0])
-        return pld.grid_width(history, self.adjacency, variance, reach, usual)
+        return pld.grid_width(history, self.adjacency, variance, reach, self.usual_width if usual is None else usual)
 
     def _advanced(self, history: rdp.History, delta: float) -> float:
         noises, rates, counts = zip(*history, strict=True)

@@ -18,13 +18,13 @@ Model = Annotated[
     ),
 ]
 Method = Annotated[
-    str,
+    str | None,
     option(
         MODEL,
         "--method",
         "NAME",
-        "vi: noise for privacy, the posterior may be published (DP). posterior-vi: no noise, --samples of a secret "
-        "posterior are released.",
+        "newton: a few noisy sums, intervals that know of the noise (DP); if left out taken for yes/no and counts. "
+        "vi: many noisy steps (DP). posterior-vi: no noise, --samples of a secret posterior are released.",
     ),
 ]
 Group = Annotated[

@@ -190,6 +190,9 @@ Header = Annotated[
 
 # --- the output -------------------------------------------------------------------------------------------------
 
+ReportPage = Annotated[
+    Path | None, output("--report", "FILE", "Write a page that opens offline, e.g. page.html; .json for the numbers.")
+]
 Json = Annotated[bool, output("--json", " ", "Print a JSON list of guarantees and nothing else.")]
 Curve = Annotated[
     bool, output("--curve", " ", "Also the Bayesian ε of several shares of people, valid together (holdout).")

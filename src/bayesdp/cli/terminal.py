@@ -250,10 +250,15 @@ def posterior(values: Intervals, *, seeded: bool) -> None:
     for place in kept:
         parts = [values] if beside is None else [values, beside]
         numbers = [_number(one[place]) for part in parts for one in (part.mean, part.low, part.high)]
-        table.add_row(plain(values.names[place], 40), *numbers)
+        mark = " (?)" if values.doubts and values.doubts[place] else ""
+        table.add_row(f"{plain(values.names[place], 40)}{mark}", *numbers)
     out.print(table)
     if len(kept) < len(values.names):
         out.print(f"\nThese are {len(kept)} of {len(values.names)}, farthest from zero; the report has all.")
+    if values.doubted:
+        out.print(f"\n(?) {len(values.doubted)} of {len(values.names)} intervals are not to be believed:")
+        for why in sorted({why for words in values.doubts for why in words.split("; ") if why}):
+            out.print(f"    {why} ({sum(why in words for words in values.doubts)})")
     out.print()
 
 

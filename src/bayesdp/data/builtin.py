@@ -59,7 +59,7 @@ def breast_cancer(seed: int | None = None) -> Dataset:
         task="classification",
         classes=tuple(map(str, raw.target_names)),
         feature_names=recipe.feature_names,
-        public=recipe.public(f"the {len(train):,} training records"),
+        public=recipe.public("the training records"),
         recipe=recipe,
         source="scikit-learn's breast cancer (Wisconsin, diagnostic)",
     )

@@ -3,6 +3,9 @@
 A distance is how far a record moves the update of a step: its clipped gradient norm. Each format has a reader
 that yields one `Step` per row; `read` picks the reader by the file's ending and checks what it yields. Whatever is
 wrong with a file gets `InputError` that names the file and, where there is one, the row and the column.
+
+Columns called noise_std, noise_multiplier or sampling_rate (in an NPZ, arrays (steps,) of these names) are no records:
+they say what that step was made with. Files are read a piece at a time and may be larger than memory.
 """
 
 from __future__ import annotations
@@ -11,8 +14,8 @@ import csv
 import io
 import math
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +24,12 @@ import numpy.typing as npt
 
 from bayesdp.data.table import is_number
 from bayesdp.errors import Argument, InputError, named, refuse, unfit
+from bayesdp.storage.array_blocks import ArrayFiles, open_arrays
 
 _LOW_PRECISION = (np.float32, np.float16)
+
+PLAN = ("noise_std", "noise_multiplier", "sampling_rate")
+"""What a file may say of each step, beside its distances."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +43,22 @@ class Step:
     names: tuple[str, ...]
     distances: npt.NDArray[np.floating[Any]]
     read: float
+    plan: Mapping[str, float] = field(default_factory=dict)
+
+    def split(self) -> Step:
+        """The same with the columns of the plan apart, single-precision ones rounded to what costs more."""
+        columns = {name: i for i, name in enumerate(self.names) if name in PLAN}
+        if not columns:
+            return self
+        low = self.distances.dtype in _LOW_PRECISION
+        slack = {name: 1 + (1e-6 if name == "sampling_rate" else -1e-6) * low for name in PLAN}
+        plan = {name: float(self.distances[i]) * slack[name] for name, i in columns.items()}
+        if "sampling_rate" in plan and low:
+            plan["sampling_rate"] = min(
+                plan["sampling_rate"], max(1.0, float(self.distances[columns["sampling_rate"]]))
+            )
+        kept = [i for i, name in enumerate(self.names) if name not in PLAN]
+        return replace(self, names=tuple(self.names[i] for i in kept), distances=self.distances[kept], plan=plan)
 
 
 @dataclass(frozen=True)
@@ -55,6 +78,9 @@ class Source:
         return unfit(self.argument, expected, got)
 
 
+Reader = Callable[[Source], Iterator[Step]]
+
+
 def read(source: Source) -> Iterator[Step]:
     """The steps of a file, finite and not negative, the same records in each.
 
@@ -65,7 +91,7 @@ def read(source: Source) -> Iterator[Step]:
     Bad input: see the module; an ending that is none of these, a file without steps, or `array` for another
     format than NPZ.
     """
-    readers = {".csv": _csv, ".npz": _npz, ".npy": _npz, ".parquet": _parquet, ".pq": _parquet}
+    readers: dict[str, Reader] = {".csv": _csv, ".npz": _npz, ".npy": _npz, ".parquet": _parquet, ".pq": _parquet}
     reader = readers.get(source.path.suffix.lower())
     if reader is None:
         raise source.unfit("to end in .csv, .npz, .npy or .parquet", f"{source.path.suffix or 'no ending'!r}")
@@ -79,7 +105,9 @@ def read(source: Source) -> Iterator[Step]:
         )
     steps = 0
     try:
-        for step in reader(source):
+        for step in map(Step.split, reader(source)):
+            if not step.names:
+                raise source.unfit("to hold at least one record (column)", "none")
             _check(source, step)
             steps += 1
             yield step
@@ -184,43 +212,56 @@ def _numbers(source: Source, place: str, names: tuple[str, ...], cells: list[str
 
 
 def _npz(source: Source) -> Iterator[Step]:
-    values = _npz_array(source)
-    if not isinstance(values, np.ndarray) or values.ndim != 2 or values.dtype.kind not in "fiu":
-        shape = f"shape {values.shape} of {values.dtype}" if isinstance(values, np.ndarray) else "no array"
-        raise source.unfit("to hold an array of numbers of shape (steps, records)", shape)
-    if values.shape[1] == 0:
-        raise source.unfit("to hold at least one record (column)", f"shape {values.shape}")
-    if values.dtype not in _LOW_PRECISION:
-        values = values.astype(np.float64, copy=False)
-    names = _unnamed(values.shape[1])
-    for row, distances in enumerate(values, 1):
-        yield Step(f"row {row}", names, distances, row / len(values))
-
-
-def _npz_array(source: Source) -> Any:
     try:
-        with source.path.open("rb") as file:
-            loaded = np.load(file, allow_pickle=False)
-            if not isinstance(loaded, np.lib.npyio.NpzFile):
-                return loaded
-            name = source.array
-            if name is None and len(loaded.files) == 1:
-                (name,) = loaded.files
-            if name in loaded.files:
-                return loaded[name]
-            found = ", ".join(map(repr, loaded.files)) or "no array"
-    except OSError:
+        with open_arrays(source.path) as found:
+            yield from _rows(source, found)
+    except (OSError, InputError):
         raise
     except Exception:  # NumPy, zipfile and the parsers below them promise no one kind of error for a damaged file.
         raise source.unfit("to be an NPZ file of numbers", "one that is damaged, pickled or something else") from None
+
+
+def _rows(source: Source, found: ArrayFiles) -> Iterator[Step]:
+    name = _chosen(source, found)
+    if not found.is_array(name):
+        raise source.unfit("to hold an array of numbers of shape (steps, records)", "no array")
+    shape, dtype = found.header(name)
+    if dtype.hasobject:
+        raise ValueError("pickled")
+    if len(shape) != 2 or dtype.kind not in "fiu":
+        raise source.unfit("to hold an array of numbers of shape (steps, records)", f"shape {shape} of {dtype}")
+    if shape[1] == 0:
+        raise source.unfit("to hold at least one record (column)", f"shape {shape}")
+    beside = {one: found.whole(one) for one in PLAN if one in found.names and one != name}
+    for one, values in beside.items():
+        if values.shape != shape[:1] or values.dtype.kind not in "fiu":
+            raise source.unfit(f"to hold {one} as an array of {shape[0]} numbers", f"shape {values.shape}")
+    kept = dtype if dtype.type in _LOW_PRECISION else np.dtype(np.float64)
+    names, row = _unnamed(shape[1]), 0
+    for block in found.blocks(name):
+        for distances in block.astype(kept, copy=False):
+            plan = {one: float(values[row]) for one, values in beside.items()}
+            row += 1
+            yield Step(f"row {row}", names, distances, row / shape[0], plan)
+
+
+def _chosen(source: Source, found: ArrayFiles) -> str:
+    """The name of the array of distances."""
+    names = [one for one in found.names if one not in PLAN]
     if source.array is None:
-        raise source.unfit(f"to hold one array, or {named('array')} to name one", found)
+        if len(names) == 1:
+            return names[0]
+        shown = ", ".join(map(repr, found.names)) or "no array"
+        raise source.unfit(f"to hold one array, or {named('array')} to name one", shown)
+    if source.array in found.names:
+        return source.array
+    shown = ", ".join(map(repr, found.names)) or "no array"
     raise InputError(
-        f"Expected {named('array')} to name an array of {source.path.name}: {found}; got "
+        f"Expected {named('array')} to name an array of {source.path.name}: {shown}; got "
         f"{Argument('array', source.array)}.",
         argument="array",
         value=source.array,
-        expected=f"to name an array of {source.path.name}: {found}",
+        expected=f"to name an array of {source.path.name}: {shown}",
     )
 
 

@@ -88,7 +88,7 @@ def adult(places: Places) -> Dataset:
         y_test=y_test,
         classes=INCOMES,
         feature_names=recipe.feature_names,
-        public=recipe.public(f"the {len(train):,} training records"),
+        public=recipe.public("the training records"),
         recipe=recipe,
         source=source,
     )
@@ -140,7 +140,7 @@ def _as_in_s2(
         task="classification",
         classes=classes,
         feature_names=recipe.feature_names,
-        public=recipe.public(f"all {len(table):,} records, those to train and to test on"),
+        public=recipe.public("all records, those to train and to test on"),
         recipe=recipe,
         source=source,
     )

@@ -67,12 +67,14 @@ class WitnessNorms:
             self._squares(inputs[start : start + self.batch], targets[start : start + self.batch])
             for start in range(0, len(inputs), self.batch)
         ]
-        return np.asarray(torch.cat(parts).sqrt().cpu().numpy(), np.float32)
+        return np.asarray(torch.cat(parts).detach().sqrt().cpu().numpy(), np.float32)
 
     def per_parameter(self, inputs: Any, targets: Any) -> npt.NDArray[np.float32]:
         """The norm of each record's gradient in each parameter, (records, parameters): for clipping by layer."""
-        found = vmap(lambda x, y: self._gradients(x, y))(torch.as_tensor(inputs), torch.as_tensor(targets))
-        return np.asarray(torch.stack([one.flatten(1).norm(dim=1) for one in found], dim=1).cpu().numpy(), np.float32)
+        found = vmap(self._gradients)(torch.as_tensor(inputs), torch.as_tensor(targets))
+        return np.asarray(
+            torch.stack([one.flatten(1).norm(dim=1) for one in found], dim=1).detach().cpu().numpy(), np.float32
+        )
 
     def _squares(self, inputs: Any, targets: Any) -> torch.Tensor:
         x, y = torch.as_tensor(inputs), torch.as_tensor(targets)

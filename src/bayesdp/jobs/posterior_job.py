@@ -2,8 +2,9 @@
 
     data + Bayesian model + method + plan + witnesses + seeds   →   prepared_posterior.prepare   →   fit, or resume
 
-method "vi" is `bd.VI`: noisy gradients, a Gaussian that may be published under DP. method "posterior-vi" is
-`bd.PosteriorVI`: no noise, samples are released and the posterior stays secret.
+method "newton" is `bd.Newton`: a few noisy sums, which the posterior reads as data; "vi" is `bd.VI`: noisy gradients of
+an ELBO. Both give a Gaussian that may be published under DP. "posterior-vi" is `bd.PosteriorVI`: no noise, samples are
+released and the posterior stays secret.
 """
 
 from __future__ import annotations
@@ -11,13 +12,15 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 from bayesdp import errors, storage
 from bayesdp.accountant.gaussian_release import Softening
 from bayesdp.data import Dataset
 from bayesdp.jobs import defaults, people
 from bayesdp.jobs.base import FAILURE, POSTERIOR_FORMAT, Job, check_size
+from bayesdp.jobs.plans import methods
+from bayesdp.jobs.plans.methods import METHODS, PACED, Method
 from bayesdp.jobs.saved.posterior import SavedPosterior
 from bayesdp.learn.loop.run_folder import RunFolder
 from bayesdp.learn.models.density import Probabilistic
@@ -26,6 +29,8 @@ from bayesdp.learn.models.table_models import TASKS, outcome_of
 from bayesdp.learn.models.user_file import is_file, kept
 from bayesdp.learn.posterior_sampling.posterior_vi import MOST_SAMPLES, PosteriorVI
 from bayesdp.learn.records import Data
+from bayesdp.learn.second_order.newton import Newton
+from bayesdp.learn.second_order.shares import STEPS as NEWTON_STEPS
 from bayesdp.learn.vi.elbo import VARIANTS, Variant
 from bayesdp.learn.vi.guide import KINDS, Kind
 from bayesdp.learn.vi.noise_aware import BATCHES
@@ -34,9 +39,6 @@ from bayesdp.learn.vi.vi import VI, default_optimizer, paced_optimizer
 
 SAMPLES = 10
 """Samples that "posterior-vi" releases where nothing is said."""
-
-Method = Literal["vi", "posterior-vi"]
-METHODS: tuple[Method, ...] = ("vi", "posterior-vi")
 
 STEPS_OF_NEIGHBOURS = 400
 """Steps of "posterior-vi": every witness has a coupled neighbouring run through all of them."""
@@ -47,19 +49,6 @@ _NEIGHBOURS = 400
 _ENOUGH = 175
 """Outsiders of whom the coins leave 138, who can speak for nine people in ten: there is no DP value to fall back on."""
 
-_NOISY = (
-    "variant",
-    "noise_aware",
-    "noise_multiplier",
-    "noise_kind",
-    "clip_norm",
-    "learning_rate",
-    "non_private_too",
-    "adjacency",
-    "engine",
-)
-_SAMPLED = ("samples", "radius", "scales")
-
 
 @dataclass(frozen=True, kw_only=True)
 class PosteriorJob(Job):
@@ -67,7 +56,9 @@ class PosteriorJob(Job):
 
     Args:
         model: a name of `family.OUTCOMES`, or `file.py:function` (`model_file`).
-        method, guide: see the module; "mean-field" or "full-rank".
+        method: see the module. None: "newton" for yes/no outcomes and counts with at most 150 parameters; else, or
+            where steps or a guide are given, "vi".
+        guide: of "vi", "mean-field" or "full-rank".
         variant, clip_norm: see `VI`; noise_aware too: None for intervals that know of the noise where steps are enough.
         learning_rate: a constant step of the means; None: paced by `curvature` (`suggest.pace`), or by
             `defaults.step_of_means` where noise asks for less.
@@ -81,7 +72,7 @@ class PosteriorJob(Job):
     FORMAT: ClassVar[str] = POSTERIOR_FORMAT
 
     model: str
-    method: Method = "vi"
+    method: Method | None = None
     guide: Kind = "mean-field"
     variant: Variant = "aligned"
     noise_aware: bool | None = None
@@ -98,7 +89,8 @@ class PosteriorJob(Job):
 
     def __post_init__(self) -> None:
         outcome_of(self.model)
-        errors.one_of("method", self.method, METHODS)
+        if self.method is not None:
+            errors.one_of("method", self.method, METHODS)
         errors.one_of("guide", self.guide, KINDS)
         errors.one_of("variant", self.variant, VARIANTS)
         super().__post_init__()
@@ -119,32 +111,8 @@ class PosteriorJob(Job):
             samples = errors.whole("samples", self.samples, least=1, most=MOST_SAMPLES)
             object.__setattr__(self, "samples", samples)
         Softening(radius=self.radius, scales=self.scales)  # says what is wrong with them
-        self._check_method()
-
-    def _check_method(self) -> None:
-        noisy = self.method == "vi"
-        unset = {field.name: field.default for field in dataclasses.fields(self)}
-        for name in _SAMPLED if noisy else _NOISY:
-            if getattr(self, name) != unset[name]:
-                why = _SECRET if name == "non_private_too" else ""
-                raise errors.refuse(
-                    name, getattr(self, name), f"to be left out with {errors.Argument('method', self.method)}", why
-                )
-        if noisy and self.epsilon is None and self.noise_multiplier is None:
-            raise errors.unmet(
-                "epsilon",
-                None,
-                f"{errors.named('epsilon')} (to calibrate the noise) or {errors.named('noise_multiplier')}",
-                "neither",
-            )
-        if not noisy and self.epsilon is not None and (self.radius is None or self.scales is None):
-            raise errors.refuse(
-                "epsilon",
-                self.epsilon,
-                f"to come with {errors.named('radius')} and {errors.named('scales')} for "
-                f"{errors.Argument('method', self.method)}",
-                "Without them one record can move the posterior by any amount, and no DP ε can be kept.",
-            )
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        methods.check(self.method, values, {field.name: field.default for field in dataclasses.fields(self)})
 
     def load(self) -> Dataset:
         """The records, the target as the model wants it. Bad input: see `data.load`."""
@@ -201,8 +169,20 @@ class PosteriorJob(Job):
             reading = of_people(reading)
         if secret:
             return chosen._settled_secret(records, reading)
+        paced = any(
+            getattr(self, field.name) != field.default for field in dataclasses.fields(self) if field.name in PACED
+        )
+        chosen = dataclasses.replace(chosen, method=self.method or methods.suited(self.model, reading, paced=paced))
+        if chosen.method == "newton":
+            return chosen._settled_newton()
         arguments = people.mapped(people.trained_on(data), lambda rows: described.family.arguments(*rows))
         return chosen._settled_noisy(records, reading, arguments)
+
+    def _settled_newton(self) -> Self:
+        chosen = dataclasses.replace(self, sampling_rate=1.0, steps=self.steps or NEWTON_STEPS)
+        if self.noise_multiplier is not None or self.epsilon is None:
+            return chosen
+        return dataclasses.replace(chosen, noise_multiplier=chosen.plan().calibrate(self.epsilon).noise_multiplier)
 
     def _settled_secret(self, records: int, reading: Probabilistic) -> Self:
         self.check_share(self.holdout or 0)
@@ -258,9 +238,11 @@ class PosteriorJob(Job):
         components = 2 if self.model == "mixture" and self.components is None else self.components
         return SavedPosterior.fitting(self.model, data, group=self.group, components=components)
 
-    def plan(self) -> VI:
-        """The plan of a settled job by "vi"."""
+    def plan(self) -> VI | Newton:
+        """The plan of a settled job by "vi" or "newton"."""
         steps, rate, delta = self.chosen
+        if self.method == "newton":
+            return Newton(steps=steps, **self._common(delta))
         optimizer = None
         if self.learning_rate is not None:
             optimizer = default_optimizer(mean=self.learning_rate)
@@ -270,23 +252,29 @@ class PosteriorJob(Job):
             sampling_rate=rate,
             steps=steps,
             clip_norm=self.clip_norm,
-            noise_multiplier=self.noise_multiplier,
-            delta=delta,
-            prelude=self.prelude[0],
-            prelude_delta=self.prelude[1],
-            noise_kind=self.noise_kind,
-            noise_delta=self.noise_delta,
-            engine=self.engine,
-            adjacency=self.adjacency,
-            coverage=self.coverage,
-            failure=FAILURE,
-            num_records=self.expected_records,
-            unit=self.unit,
             optimizer=optimizer,
             guide=self.guide,
             variant=self.variant,
             noise_aware=bool(self.noise_aware),
+            **self._common(delta),
         )
+
+    def _common(self, delta: float) -> dict[str, Any]:
+        """What the plans of both noisy methods are told."""
+        return {
+            "noise_multiplier": self.noise_multiplier,
+            "delta": delta,
+            "prelude": self.prelude[0],
+            "prelude_delta": self.prelude[1],
+            "noise_kind": self.noise_kind,
+            "noise_delta": self.noise_delta,
+            "engine": self.engine,
+            "adjacency": self.adjacency,
+            "coverage": self.coverage,
+            "failure": FAILURE,
+            "num_records": self.expected_records,
+            "unit": self.unit,
+        }
 
     @property
     def step_in_words(self) -> str:
@@ -314,7 +302,7 @@ class PosteriorJob(Job):
     @property
     def without_dp(self) -> str:
         """See `Job.without_dp`."""
-        return "" if self.method == "vi" else "Use more of them: nothing else speaks for the rest."
+        return "" if self.method != "posterior-vi" else "Use more of them: nothing else speaks for the rest."
 
     @classmethod
     def read(cls, folder: RunFolder, *, trust_code: bool = True) -> Self:
@@ -326,6 +314,3 @@ class PosteriorJob(Job):
         if is_file(str(values.get("model"))):
             values["model"] = kept(str(values["model"]), folder.model_code, trusted=trust_code)
         return cls.from_dict(values)
-
-
-_SECRET = "The posterior that samples come from has no noise: it is the one that stays secret."

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import optax
 
+from bayesdp import errors
 from bayesdp.errors import Array
 from bayesdp.jobs import defaults
 from bayesdp.jobs.prepared import Finished, Progress, UnderWay
@@ -25,6 +25,8 @@ from bayesdp.learn.loop.report import Details
 from bayesdp.learn.loop.run_folder import RunFolder
 from bayesdp.learn.posterior.gaussian import Posterior
 from bayesdp.learn.posterior.inference import InferenceRun
+from bayesdp.learn.second_order.exact import MOST, Laplace, laplace
+from bayesdp.learn.second_order.newton import Newton
 from bayesdp.learn.vi.vi import VI
 from bayesdp.report.quality import Confusion
 
@@ -40,7 +42,7 @@ class PreparedVI(PreparedPosterior[Posterior]):
     """A `PreparedJob` whose result is a `Posterior`, which may be published."""
 
     @cached_property
-    def plan(self) -> VI:
+    def plan(self) -> VI | Newton:
         """The plan."""
         return self.job.plan()
 
@@ -142,30 +144,39 @@ class PreparedVI(PreparedPosterior[Posterior]):
 
     def details(self, posterior: Posterior) -> Details:
         """What the report says beside what the run knows; the last snapshot is that of the finished posterior."""
-        intervals = self.summary.of_gaussian(posterior.mean, posterior.cov)
+        intervals = self.summary.of_gaussian(posterior.mean, posterior.cov, doubts=posterior.doubts)
         if self.job.non_private_too:
             plain = self.non_private
             beside = self.summary.of_gaussian(plain.mean, plain.cov)
             intervals = dataclasses.replace(intervals, non_private=beside)
         draws = gaussian_draws(posterior.mean, posterior.cov)
-        how = (
-            f"The posterior is a {self.job.guide} Gaussian on the real line, by the variant {self.job.variant!r}. Its "
-            "intervals know nothing of what clipping did to it: scales, as of noise or a variance, may be too small."
-        )
         asked = (_NON_PRIVATE,) if self.job.non_private_too else ()
-        narrow = () if self.job.noise_aware else (_NARROW,)
         metrics = self.metrics(draws, lambda: posterior.run.snapshots[-1].metrics if self._evaluates else {})
         return {
-            **self.told(metrics, intervals, how, *narrow, *self.careful, *asked),
+            **self.told(metrics, intervals, *self.how, *self.careful, *asked),
             "correct": self._correct(posterior, draws),
             "watched": self.watched_names,
             "confusion": self._confusion(draws),
             "paid": None,
             "groups": self.groups_of(posterior.run.members),
-            "optimizer": f"SGD for means, {self.job.step_in_words}; Adam for scales; the mean of the last half",
+            "optimizer": self.optimizer_in_words,
             "evaluated_on": f"the {self.tests:,} test records" if self.tests else "",
             "released": "the posterior",
         }
+
+    @property
+    def how(self) -> tuple[str, ...]:
+        """What the posterior is, and what its intervals know."""
+        shape = (
+            f"The posterior is a {self.job.guide} Gaussian on the real line, by the variant {self.job.variant!r}. Its "
+            "intervals know nothing of what clipping did to it: scales, as of noise or a variance, may be too small."
+        )
+        return (shape,) if self.job.noise_aware else (shape, _NARROW)
+
+    @property
+    def optimizer_in_words(self) -> str:
+        """What was made of the noisy sums."""
+        return f"SGD for means, {self.job.step_in_words}; Adam for scales; the mean of the last half"
 
     def _confusion(self, draws: Array) -> Confusion | None:
         """Which classes of test records the posterior takes for which."""
@@ -175,12 +186,10 @@ class PreparedVI(PreparedPosterior[Posterior]):
         return Confusion.of(self.data.classes, self.data.y_test, taken)
 
     @cached_property
-    def non_private(self) -> Posterior:
-        """The posterior without clipping and noise: **not private**."""
-        plan = dataclasses.replace(
-            self.plan, clip_norm=None, noise_multiplier=0.0, noise_aware=False, optimizer=optax.adam(0.02)
-        )
-        return plan.fit(self.model.family.model, self.trained_on, seed=0)
+    def non_private(self) -> Laplace:
+        """The posterior of the records as they are, about its mode: **not private**. Bad input: see `laplace`."""
+        errors.whole("parameters", self.parameters, least=1, most=MOST)
+        return laplace(self.model.read_model(self.data.x, self.data.y), self.trained_on)
 
     def _correct(self, posterior: Posterior, draws: Array) -> npt.NDArray[np.bool_] | None:
         """Whether the posterior is right about each witness, in the order of `Run.losses`."""

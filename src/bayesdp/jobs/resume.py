@@ -51,7 +51,12 @@ def prepare_posterior(wanted: PosteriorJob) -> PreparedVI | PreparedPosteriorVI:
     from bayesdp.jobs.prepared import gather
 
     gathered = gather(wanted)
-    if wanted.method == "vi":
+    method = gathered[0].method
+    if method == "newton":
+        from bayesdp.jobs.prepared_newton import PreparedNewton
+
+        return PreparedNewton(*gathered)
+    if method == "vi":
         from bayesdp.jobs.prepared_vi import PreparedVI
 
         return PreparedVI(*gathered)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from bayesdp.learn.posterior.samples import SampledPosterior
     from bayesdp.learn.posterior_sampling.posterior_vi import PosteriorVI
     from bayesdp.learn.posterior_sampling.secret_posterior import SecretPosterior
+    from bayesdp.learn.second_order.newton import Newton
     from bayesdp.learn.sgd import SGD
     from bayesdp.learn.sgmcmc.psgld import PSGLD
     from bayesdp.learn.sgmcmc.sghmc import SGHMC
@@ -34,6 +35,7 @@ __all__ = [
     "VI",
     "Filter",
     "Network",
+    "Newton",
     "NormalPrior",
     "Posterior",
     "PosteriorVI",
@@ -47,6 +49,7 @@ __all__ = [
 _HOMES = {
     "Filter": "loop.filter",
     "Network": "models.network",
+    "Newton": "second_order.newton",
     "NormalPrior": "models.density",
     "PSGLD": "sgmcmc.psgld",
     "Posterior": "posterior.gaussian",

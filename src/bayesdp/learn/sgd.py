@@ -30,8 +30,9 @@ from bayesdp.learn.loop.training import Progress, Training
 from bayesdp.learn.records import Data, Record
 from bayesdp.mechanism.clipping import Norms, clip_rule
 from bayesdp.mechanism.people import People, PeopleLoss
-from bayesdp.mechanism.people_books import gradients_of
+from bayesdp.mechanism.people_books import explain, gradients_of
 from bayesdp.mechanism.per_example import Gradients
+from bayesdp.mechanism.tapping import Explained
 from bayesdp.mechanism.update_rule import Sum
 
 Loss = Callable[[Params, Record], jax.Array]
@@ -191,7 +192,7 @@ class SGD(Plan):
         """Train `params` on `data` and tally what that costs.
 
         Args:
-            loss: `loss(params, example)` of **one** record; a `mechanism.bookkeeping.ModelLoss` takes the fast path.
+            loss: `loss(params, example)` of **one** record, however it is written: `explain` says how it is taken.
                 Of `People` it is that of one row: a person's is the sum over their rows, which are clipped together.
                 An `Objective` is taken as it is, with an optimiser of its own.
             params: a tree of float arrays.
@@ -234,6 +235,15 @@ class SGD(Plan):
         kept = Iterates.of(folder)
         every = None if kept is None else kept.every
         return training.run(evaluate=evaluate, progress=progress, folder=folder, keep_iterates=every)
+
+    def explain(self, loss: Loss, params: Params, data: Data) -> tuple[Explained, ...]:
+        """How the clipped sum of each parameter is computed, and why: one line each; of `data` only the shapes count.
+
+        The loss is read as JAX traces it, and one backward pass of a batch does for all parameters whose part in it is
+        known. Others are written out for each record; the lines say which.
+        """
+        of_people = isinstance(data, People) and not isinstance(loss, PeopleLoss)
+        return explain(PeopleLoss(loss) if of_people else loss, params, data)
 
     def begin(
         self,

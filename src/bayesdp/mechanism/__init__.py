@@ -1,6 +1,6 @@
 """Sampling, clipping and noise in JAX: the only place that draws private randomness.
 
-    key → sampling → clipping (any loss, or book-keeping for layers) → sum over devices → noise → step
+    key → sampling → clipping (book-keeping of layers, or of any loss by taps) → sum over devices → noise → step
 
 `PrivateStep` puts them together; every part can be used alone. Accounting is elsewhere and does not import this.
 """
@@ -17,6 +17,7 @@ from bayesdp.mechanism.per_example import Gradients, PerExample
 from bayesdp.mechanism.sampling import poisson_fold
 from bayesdp.mechanism.step import PrivateStep, Witnessed
 from bayesdp.mechanism.subset import random_subset
+from bayesdp.mechanism.tapping import Explained, Tapped
 from bayesdp.mechanism.update_rule import Mean, Sum, UpdateRule
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "ClipRule",
     "Conv2D",
     "Dense",
+    "Explained",
     "Flat",
     "Flatten",
     "Gradients",
@@ -43,6 +45,7 @@ __all__ = [
     "Records",
     "Sequential",
     "Sum",
+    "Tapped",
     "Unclipped",
     "UpdateRule",
     "Witnessed",

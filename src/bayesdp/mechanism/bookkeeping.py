@@ -19,7 +19,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 from jax import lax
 
 from bayesdp.errors import whole
@@ -27,10 +26,11 @@ from bayesdp.mechanism import lattice
 from bayesdp.mechanism.blocks import fold_blocks, full_precision
 from bayesdp.mechanism.clipping import Norms, apply_rule, clip_rule
 from bayesdp.mechanism.layers import Activation, AvgPool, Conv2D, Dense, MaxPool, Sequential, Weights
-from bayesdp.mechanism.lengths import UNIT, balanced, length
-from bayesdp.mechanism.patches import channels_first, convolve, first, last, patches, pool, pull_back
+from bayesdp.mechanism.lengths import length
+from bayesdp.mechanism.patches import Window, convolve, few, first, last, patches, pool, pull_back
 from bayesdp.mechanism.per_example import Gradients, adding, empty, norms_by_block
 from bayesdp.mechanism.subset import restrict
+from bayesdp.mechanism.tapping import outer
 
 Params = tuple[Weights, ...]
 Examples = Any
@@ -113,7 +113,7 @@ class BookKeeping(Gradients):
         kept = iter(rows)
         dense = [layer for layer in self.loss.model.layers if isinstance(layer, Dense | Conv2D)]
         done = tuple(
-            _dense_sum(*next(kept)) if isinstance(layer, Dense) else total
+            _dense_sum(next(kept), per_unit) if isinstance(layer, Dense) else total
             for layer, total in zip(dense, sums, strict=True)
         )
         return restrict(done, subset), norms
@@ -156,26 +156,13 @@ def books_of(loss: ModelLoss, params: Params, examples: Examples) -> list[Entry]
     """Forwards keeping the inputs of layers with weights, then backwards once to their outputs."""
     x, targets = examples
     trace: list[tuple[Dense | Conv2D, Weights, jax.Array] | Callable[[jax.Array], tuple[jax.Array]]] = []
-    in_front = False  # where the channels are
 
     def act(function: Callable[[jax.Array], jax.Array], x: jax.Array) -> jax.Array:
         x, back = jax.vjp(function, x)
         trace.append(back)
         return x
 
-    for layer, weights in loss.model.paired(params):
-        if in_front and isinstance(layer, AvgPool | MaxPool):
-            x = act(partial(pool, layer), x)
-            continue
-        wanted = channels_first(layer) if isinstance(layer, Conv2D) else in_front and isinstance(layer, Activation)
-        if wanted != in_front:
-            x, in_front = act(first if wanted else last, x), wanted
-        if isinstance(layer, Dense | Conv2D):
-            assert weights is not None
-            trace.append((layer, weights, x))
-            x = layer.apply(weights, x) if isinstance(layer, Dense) else convolve(layer, weights, x)
-        else:
-            x = act(partial(layer.apply, None), x)
+    x = _through(loss.model, params, x, act, lambda layer, weights, x: trace.append((layer, weights, x)))
     g = jax.vmap(jax.grad(loss.example_loss))(x, targets)
     books: list[Entry] = []
     for item in reversed(trace):
@@ -188,53 +175,78 @@ def books_of(loss: ModelLoss, params: Params, examples: Examples) -> list[Entry]
             books.append(Entry(layer, inputs, g))
             # The barrier keeps XLA's CPU compiler from fusing the product with what follows, several times slower.
             g = lax.optimization_barrier(g @ weights["kernel"].T)
-        elif channels_first(layer):
-            books.append(Entry(layer, patches(layer, inputs), g.reshape(*g.shape[:2], -1)))
-            g = pull_back(layer, weights, g, inputs)
+            continue
+        window = Window.of(layer, inputs.shape[2:] if few(layer.channels) else inputs.shape[1:3])
+        if few(layer.channels):
+            books.append(Entry(layer, patches(window, inputs), g.reshape(*g.shape[:2], -1)))
         else:
-            books.append(Entry(layer, patches(layer, first(inputs)), g.reshape(g.shape[0], -1, g.shape[-1])))
-            g = pull_back(layer, weights, g, inputs)
+            books.append(Entry(layer, patches(window, first(inputs)), g.reshape(g.shape[0], -1, g.shape[-1])))
+        g = pull_back(window, weights["kernel"], g, inputs)
     return books[::-1]
 
 
+def outputs(model: Sequential, params: Params, x: jax.Array, at_once: int = 50) -> jax.Array:
+    """`model.apply`, the way that a CPU is quick at: `at_once` records at a time, which divide those of `x`."""
+    parts = x.reshape(-1, at_once, *x.shape[1:])
+    y: jax.Array = lax.map(lambda part: _through(model, params, part, lambda f, x: f(x), lambda *_: None), parts)
+    return y.reshape(-1, *y.shape[2:])
+
+
+def _through(
+    model: Sequential,
+    params: Params,
+    x: jax.Array,
+    act: Callable[[Callable[[jax.Array], jax.Array], jax.Array], jax.Array],
+    meet: Callable[[Dense | Conv2D, Weights, jax.Array], None],
+) -> jax.Array:
+    """Forwards: `act` does what has no weights, `meet` is told what comes to a layer that has some."""
+    in_front = False  # where the channels are
+    for layer, weights in model.paired(params):
+        if in_front and isinstance(layer, AvgPool | MaxPool):
+            x = act(partial(pool, layer), x)
+            continue
+        wanted = few(layer.channels) if isinstance(layer, Conv2D) else in_front and isinstance(layer, Activation)
+        if wanted != in_front:
+            x, in_front = act(first if wanted else last, x), wanted
+        if isinstance(layer, Dense | Conv2D):
+            assert weights is not None
+            meet(layer, weights, x)
+            x = layer.apply(weights, x) if isinstance(layer, Dense) else _convolved(layer, weights, x)
+        else:
+            x = act(partial(layer.apply, None), x)
+    return act(last, x) if in_front else x
+
+
+def _convolved(layer: Conv2D, weights: Weights, x: jax.Array) -> jax.Array:
+    """The layer's output, y = x * W + b."""
+    if not few(layer.channels):
+        return layer.apply(weights, x)
+    return convolve(Window.of(layer, x.shape[2:]), weights["kernel"], x) + weights["bias"][:, None, None]
+
+
 def _dense_sizes(entry: Entry, subset: Weights | None) -> Weights:
-    """|a| |g| and |g|; with a subset M of the weights sqrt(a² M g²), a matrix product because M is 0 or 1."""
+    """Of the kernel and of the bias, whose gradient is g."""
+    a, g = entry.inputs, entry.outputs
     if subset is None:
-        outputs = length(entry.outputs)
-        return {"bias": outputs, "kernel": length(entry.inputs) * outputs}
-    (a, a_scale), (g, g_scale) = balanced(entry.inputs), balanced(entry.outputs)
-    squares = jnp.sum((jnp.square(a) @ subset["kernel"]) * jnp.square(g), axis=1)
-    # The subset may leave out the largest entries, and squares of others be below 2^-126: a product of such a one and
-    # one of at most 16 was lost, for each weight and each factor. All roundings of a product's sum count: its order is
-    # not known.
-    lost, terms = 2**5 * 2.0**-126 * a.shape[1] * g.shape[1], a.shape[1] + g.shape[1] + 4
-    kernel = a_scale * jnp.sqrt(squares * (1 + terms * UNIT) + lost) * g_scale * (1 + 4 * UNIT)
-    return {"bias": length(entry.outputs * subset["bias"]), "kernel": kernel}
+        return {"bias": length(g), "kernel": outer.size(a, g, None)}
+    return {"bias": length(g * subset["bias"]), "kernel": outer.size(a, g, subset["kernel"])}
 
 
 def _dense_rows(
     entry: Entry, factors: Weights, per_unit: jax.Array | None, records: int
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """a_x / s_x, f_x s_x g_x for the kernel and f_x g_x for the bias, whose factor may be another.
-
-    s_x is a power of two near the largest entry of a_x: where one of a_x and g_x is huge and the other tiny, f_x g_x
-    would lose its digits to underflow. On a lattice: whole numbers in the place of the first two, and f_x g_x in steps.
-    """
-    a, scale = balanced(entry.inputs)
-    g, factor = entry.outputs, factors["kernel"]
+    """What is kept of the kernel, and f_x g_x for the bias, whose factor may be another; in steps on a lattice."""
+    kernel = outer.rows(entry.inputs, entry.outputs, factors["kernel"], per_unit, records)
+    bias, factor = outer.present(entry.outputs, factors["bias"]), factors["bias"]
     if per_unit is not None:
-        a, g = _present(a, factor), _present(g, factor) * _rows(scale, g)
-        whole_ = lattice.factors_of(a, g, (length(a), length(g)), factor * per_unit, records)
-        return *whole_, lattice.steps(_present(entry.outputs, factors["bias"]), factors["bias"], per_unit, records)
-    outputs = _present(g, factor) * _rows(scale, g) * _rows(factor, g)
-    return _present(a, factor), outputs, _present(g, factors["bias"]) * _rows(factors["bias"], g)
+        return *kernel, lattice.steps(bias, factor, per_unit, records)
+    return *kernel, bias * outer.along(factor, bias)
 
 
-def _dense_sum(inputs: jax.Array, kernel_outputs: jax.Array, bias_outputs: jax.Array) -> Weights:
-    if bias_outputs.dtype == jnp.int32:
-        kernel = lattice.products(lattice.Factors(inputs, kernel_outputs))
-        return {"bias": lattice.total(bias_outputs), "kernel": kernel}
-    return {"bias": bias_outputs.sum(0), "kernel": inputs.T @ kernel_outputs}
+def _dense_sum(kept: tuple[jax.Array, jax.Array, jax.Array], per_unit: jax.Array | None) -> Weights:
+    inputs, kernel_outputs, bias_outputs = kept
+    bias = bias_outputs.sum(0) if per_unit is None else lattice.total(bias_outputs)
+    return {"bias": bias, "kernel": outer.total((inputs, kernel_outputs), per_unit)}
 
 
 def conv_gradients(entry: Entry, subset: Weights | None) -> Weights:
@@ -248,13 +260,4 @@ def conv_gradients(entry: Entry, subset: Weights | None) -> Weights:
 
 def _positions(entry: Entry) -> int:
     """Which axis of a convolution's output gradients is that of the positions."""
-    return 2 if isinstance(entry.layer, Conv2D) and channels_first(entry.layer) else 1
-
-
-def _present(values: jax.Array, factors: jax.Array) -> jax.Array:
-    # A factor of 0 does not remove what is infinite: 0 · inf is not a number.
-    return jnp.where(_rows(factors, values) > 0, values, 0)
-
-
-def _rows(factors: jax.Array, like: jax.Array) -> jax.Array:
-    return jnp.expand_dims(factors, range(1, like.ndim))
+    return 2 if isinstance(entry.layer, Conv2D) and few(entry.layer.channels) else 1

@@ -25,7 +25,9 @@ from bayesdp.mechanism.clipping import Norms, apply_rule, clip_rule
 from bayesdp.mechanism.layers import Conv2D, Weights
 from bayesdp.mechanism.lengths import length
 from bayesdp.mechanism.people import People, PeopleLoss
-from bayesdp.mechanism.per_example import Gradients, PerExample, adding, empty, norms_by_block
+from bayesdp.mechanism.per_example import Gradients, adding, empty, norms_by_block
+from bayesdp.mechanism.tapping import Explained, Tapped
+from bayesdp.mechanism.tapping.ways import explained
 
 _ROWS_AT_ONCE = 64
 
@@ -111,7 +113,15 @@ def _of_people(entry: Entry, people: int) -> Weights:
 
 
 def gradients_of(loss: Callable[[Any, Any], jax.Array]) -> Gradients:
-    """The fastest way to clipped gradients of `loss`: book-keeping if it shows its layers, else record by record."""
-    if isinstance(loss, PeopleLoss):
-        return PeopleBooks(loss) if isinstance(loss.loss, ModelLoss) else PerExample(loss)
-    return BookKeeping(loss) if isinstance(loss, ModelLoss) else PerExample(loss)
+    """The fastest way to clipped gradients of `loss`: book-keeping if it shows its layers, else its program is read."""
+    if isinstance(loss, PeopleLoss) and isinstance(loss.loss, ModelLoss):
+        return PeopleBooks(loss)
+    return BookKeeping(loss) if isinstance(loss, ModelLoss) else Tapped(loss)
+
+
+def explain(loss: Callable[[Any, Any], jax.Array], params: Any, examples: Any) -> tuple[Explained, ...]:
+    """The way that `gradients_of` takes to each parameter, for examples (records, …) of this shape."""
+    gradients = gradients_of(loss)
+    if isinstance(gradients, Tapped):
+        return gradients.explain(params, examples)
+    return explained(params, ["by the books of its layer"] * len(jax.tree.leaves(params)))

@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol
 import jax
 import jax.numpy as jnp
 
-from bayesdp.errors import one_of
+from bayesdp.errors import one_of, refuse
 from bayesdp.mechanism import lattice
 from bayesdp.mechanism.blocks import fold_blocks, full_precision
 from bayesdp.mechanism.clipping import Norms, apply_rule, clip_rule
@@ -115,9 +115,25 @@ class PerExample(Gradients):
 
     def _gradients(self, params: Params, block: Examples, subset: Params | None) -> Params:
         if jax.tree.leaves(block)[0].shape[0] == 1:  # no batching rule: what "scan" is for
-            single = jax.grad(self.loss)(params, jax.tree.map(lambda x: x[0], block))
+            single = self._gradient(params, jax.tree.map(lambda x: x[0], block))
             return jax.tree.map(lambda leaf: leaf[None], restrict(single, subset))
-        return jax.vmap(lambda example: restrict(jax.grad(self.loss)(params, example), subset))(block)
+        return jax.vmap(lambda example: restrict(self._gradient(params, example), subset))(block)
+
+    def _gradient(self, params: Params, example: Any) -> Params:
+        """Of one record. Bad input: a loss that asks for other records of its batch, as batch normalisation does."""
+        try:
+            return jax.grad(self.loss)(params, example)
+        except NameError as problem:
+            if "unbound axis name" not in str(problem):
+                raise
+            raise refuse(
+                "loss",
+                None,
+                "to look at one record alone",
+                "Use group or layer normalisation.",
+                got="one that asks for an axis of other records, as batch normalisation does: then no clip norm bounds "
+                "a record's effect",
+            ) from None
 
 
 def norms_by_block(

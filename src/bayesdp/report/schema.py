@@ -194,6 +194,8 @@ class Intervals(Part):
 
     `low` and `high` are None where there are too few samples to tell. `probability` is that of the intervals. Where it
     was asked for, `non_private` is the same of the posterior without clipping and noise: the page then says so.
+    `doubts` says for each parameter why its interval is not to be believed, in words; empty for those that are, and
+    where nothing was checked.
     """
 
     names: tuple[str, ...]
@@ -202,6 +204,7 @@ class Intervals(Part):
     high: Gapped
     probability: float
     non_private: Intervals | None = None
+    doubts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         names = part.sentences("names", self.names)
@@ -215,6 +218,15 @@ class Intervals(Part):
         self._put(non_private=part.optional(Intervals, "non_private", self.non_private))
         if self.non_private is not None and self.non_private.names != names:
             raise errors.refuse("non_private", self.non_private.names, "with the same names", got="others")
+        doubts = tuple(part.text("doubts", words) for words in self.doubts)
+        if doubts and len(doubts) != len(names):
+            raise errors.refuse("doubts", len(doubts), f"with {len(names)} entries, or none", got=f"{len(doubts)}")
+        self._put(doubts=doubts)
+
+    @property
+    def doubted(self) -> list[int]:
+        """The places of the parameters whose intervals are not to be believed."""
+        return [place for place, words in enumerate(self.doubts) if words]
 
 
 @dataclass(frozen=True, kw_only=True)

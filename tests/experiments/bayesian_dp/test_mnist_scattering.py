@@ -11,7 +11,7 @@ from bayesdp.learn.loop.schedule import factors
 
 @pytest.fixture(scope="module")
 def rows():
-    return mnist_scattering.compute(seeds=1, steps=40, chosen=load("digits"), most_witnesses=300)
+    return mnist_scattering.compute(seeds=1, steps=40, chosen=load("digits"), most_witnesses=250)
 
 
 def test_both_plans_keep_the_promise_to_everybody(rows):
@@ -28,6 +28,21 @@ def test_the_curve_rises_and_is_a_share_of_the_dp_value(rows):
     assert epsilon == sorted(epsilon)
     dp = next(row["epsilon"] for row in rows if row["plan"] == "typical" and row["curve"] == "DP")
     assert [row["ratio"] for row in curve] == pytest.approx([e / dp for e in epsilon])
+
+
+def test_outsiders_come_from_records_that_tuning_did_not_see():
+    digits = load("digits")
+    reserve = set(
+        np.random.default_rng(mnist_scattering.RESERVE).permutation(len(digits.x))[: len(digits.x) // 5].tolist()
+    )
+    rest, (x, y) = mnist_scattering.without_outsiders(digits, 200, seed=4)
+    assert (len(rest.x), len(rest.y), len(x), len(y)) == (len(digits.x) - 200, len(digits.x) - 200, 200, 200)
+    places = {one.tobytes(): place for place, one in enumerate(digits.x)}
+    assert len(places) == len(digits.x)  # no two images are equal
+    taken = {places[one.tobytes()] for one in x}
+    assert taken <= reserve
+    assert taken.isdisjoint(places[one.tobytes()] for one in rest.x)
+    assert taken != {places[one.tobytes()] for one in mnist_scattering.without_outsiders(digits, 200, seed=5)[1][0]}
 
 
 def test_it_can_be_drawn(rows):

@@ -269,5 +269,5 @@ def test_chains_that_do_not_agree_are_said_to():
     import arviz
 
     draws = np.random.default_rng(0).normal(size=(4, 500, 2)) + np.arange(4)[:, None, None] * [0, 0.3]
-    theirs = arviz.rhat(arviz.convert_to_dataset({"z": draws}), method="split")["z"].values
+    theirs = arviz.rhat(arviz.convert_to_dataset({"z": draws}))["z"].values
     np.testing.assert_allclose(split_r_hat(draws), theirs, rtol=1e-9)

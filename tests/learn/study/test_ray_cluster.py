@@ -80,6 +80,11 @@ def test_killed_workers_cost_nothing_but_their_own_unit(tmp_path):
     assert again.facts == found.facts
 
 
-def test_an_address_where_nobody_answers():
-    with pytest.raises(InputError, match="ray to be the address of a Ray cluster"):
-        study().run(reporting("."), np.zeros(1, np.float32), X, members=[0], ray="nowhere")
+@pytest.mark.parametrize("address", ["nowhere", "127.0.0.1:9", "ray://127.0.0.1:9"])
+def test_an_address_where_nobody_answers(address, tmp_path):
+    began, folder = time.monotonic(), tmp_path / "study"
+    with pytest.raises(InputError, match="ray to be the address of a Ray cluster") as refused:
+        study().run(reporting("."), np.zeros(1, np.float32), X, members=[0], ray=address, folder=folder)
+    assert time.monotonic() - began < 20
+    assert "\n" not in str(refused.value)
+    assert not folder.exists()  # whoever was refused has claimed nothing

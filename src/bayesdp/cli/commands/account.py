@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bayesdp import errors
 from bayesdp.cli import options, terminal
+from bayesdp.cli.step_noise import Plan, StepNoise, worst_case
 from bayesdp.data import distances_file
 from bayesdp.data.distances_file import Source
 from bayesdp.errors import InputError
@@ -43,6 +44,7 @@ def account(
     curve: options.Curve = False,
     top: options.Top = None,
     unit: options.Unit = "record",
+    report: options.ReportPage = None,
     json: options.Json = False,
 ) -> None:
     r"""
@@ -52,15 +54,19 @@ def account(
     is its clipped gradient norm, whether it was sampled or not. Witnesses are drawn independently from the
     population and fixed before the run; those in FILE are not trained on (see --members for those that are).
 
+    Columns of FILE called noise_std, noise_multiplier or sampling_rate (arrays of an NPZ) say these for each step.
+
     For example:
       bayesdp account norms.csv --noise-std 1 --clip-norm 1 \
               --sampling-rate 0.01 --delta 1e-5
       bayesdp account outside.npz --members inside.npz \
               --noise-multiplier 1.1 --clip-norm 1 --sampling-rate 0.01 \
               --delta 1e-5 --curve --top 5
+      bayesdp account norms-and-noise.csv --clip-norm 1 --delta 1e-5 --report page.html
     """
     from bayesdp import everybody
     from bayesdp.accountant import BayesianAccountant
+    from bayesdp.report.of_accountants import usual_coverage
 
     population = BayesianAccountant(
         composition=composition,
@@ -82,13 +88,14 @@ def account(
     if groups is not None and composition != "holdout":
         raise errors.refuse("composition", composition, f"to be 'holdout' for {errors.named('groups')}")
     labels = None if groups is None else _lines(groups)
-    noise = _noise_std(noise_std, noise_multiplier, clip_norm)
-    rate = errors.rate("sampling_rate", sampling_rate)
+    if report is not None and report.suffix.lower() not in (".html", ".htm", ".json"):
+        raise errors.refuse("report", str(report), "to end in .html or .json")
+    given = StepNoise(noise_std, noise_multiplier, errors.rate("sampling_rate", sampling_rate), clip_norm)
 
     sources = {"absent": Source("file", file, array, header)}
     if members is not None:
         sources["present"] = Source("members", members, array, header)
-    sides = {side: _Side.read(side, source, population, noise, rate) for side, source in sources.items()}
+    sides = {side: _Side.read(side, source, population, given) for side, source in sources.items()}
     if len({side.accountant.steps for side in sides.values()}) > 1:
         counts = " and ".join(str(side.accountant.steps) for side in sides.values())
         raise errors.unmet(
@@ -97,16 +104,22 @@ def account(
             f"{errors.named('file')} and {errors.named('members')} to have the same number of steps",
             counts,
         )
+    plans = [side.plan for side in sides.values()]
+    if any(plan != plans[0] for plan in plans):
+        both = f"{errors.named('file')} and {errors.named('members')}"
+        raise errors.unmet("members", members, f"{both} to have the same noise and rate in every step", "others")
 
     promised = [
-        _worst_case(population, noise, rate, delta),
-        population.guarantee(delta, _coverage(population, sides, coverage)),
+        worst_case(population, plans[0], delta),
+        population.guarantee(delta, usual_coverage(population, coverage)),
         max((side.accountant.guarantee(delta) for side in sides.values()), key=lambda one: one.epsilon),
     ]
     found = everybody.beside([one.speaking_of(whose) for one in promised])
     drawn = population.curve(delta) if curve else None
     grouped = None if labels is None else _by_group(population, sides, found[1], labels)
     exposed = _most_exposed(sides, delta, found[0].epsilon)
+    if report is not None:
+        _write(report, population, sides, found, grouped, plans[0], whose)
     if json:
         listed = [one.to_dict() for one in [*found, *_curve_points(found[1], drawn)]]
         listed += [] if grouped is None else _of_groups(found[1], grouped)
@@ -114,6 +127,34 @@ def account(
         return
     with terminal.speaking_of(whose):
         _tell(population, sides, found, exposed, drawn, grouped, named)
+    if report is not None:
+        terminal.line(f"\nThe page: {report}")
+
+
+def _write(
+    path: Path,
+    population: BayesianAccountant,
+    sides: dict[str, _Side],
+    found: list[Guarantee],
+    grouped: Groups | None,
+    plan: Plan,
+    unit: Unit,
+) -> None:
+    """The page of what was found."""
+    from bayesdp.report import Settings
+    from bayesdp.report.of_accountants import write_report
+
+    known = [population] if population.composition == "holdout" else [side.accountant for side in sides.values()]
+    noise, rates = [one[0] for one in plan], [one[1] for one in plan]
+    settings = Settings(
+        kind="accounting of a run made elsewhere",
+        steps=population.steps,
+        noise_std=(min(noise), max(noise)),
+        sampling_rate=(min(rates), max(rates)),
+        clip_norm=population.cap,
+    )
+    about = {"title": "A run that was accounted for", "settings": settings, "groups": grouped, "unit": unit}
+    write_report(path, *known, delta=found[0].delta, guarantees=found, **about)
 
 
 def _tell(
@@ -155,13 +196,15 @@ class _Side:
 
     names: tuple[str, ...]
     accountant: InstanceAccountant
+    plan: Plan
 
     @classmethod
-    def read(cls, side: str, source: Source, population: BayesianAccountant, noise: float, rate: float) -> _Side:
+    def read(cls, side: str, source: Source, population: BayesianAccountant, given: StepNoise) -> _Side:
         """Charge the records of a file, and the population through them, step by step."""
         from bayesdp.accountant import InstanceAccountant
 
         names: tuple[str, ...] = ()
+        plan: Plan = []
         apart: InstanceAccountant | None = None
         with terminal.waiting(f"Reading {terminal.plain(source.path.name)}") as bar:
             for step in distances_file.read(source):
@@ -175,6 +218,11 @@ class _Side:
                         adjacency=population.adjacency,
                     )
                 names = step.names
+                noise, rate = given.of(step)
+                if plan and plan[-1][:2] == (noise, rate):
+                    plan[-1] = (noise, rate, plan[-1][2] + 1)
+                else:
+                    plan.append((noise, rate, 1))
                 try:
                     population.step(step.distances, noise_std=noise, sampling_rate=rate, orientation=side)
                     if apart is not None:
@@ -182,7 +230,7 @@ class _Side:
                 except InputError as problem:
                     raise problem.adding(f"In {source.argument}, {step.place}.") from None
                 bar.update(bar.task_ids[0], completed=step.read, total=1.0)
-        return cls(names, apart if apart is not None else population.witnesses[side])
+        return cls(names, apart if apart is not None else population.witnesses[side], plan)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -198,55 +246,6 @@ class _Exposed:
     def to_dict(self, delta: float, unit: Unit) -> dict[str, Any]:
         own = self.accountant.guarantee(delta, self.place).speaking_of(unit)
         return {**own.to_dict(), "record": self.name}
-
-
-def _noise_std(noise_std: float | None, noise_multiplier: float | None, clip_norm: float | None) -> float:
-    if (noise_std is None) == (noise_multiplier is None):
-        got = "neither" if noise_std is None else "both"
-        raise errors.unmet(
-            "noise_std",
-            noise_std,
-            f"{errors.named('noise_std')}, or {errors.named('noise_multiplier')} with {errors.named('clip_norm')}",
-            got,
-        )
-    if noise_std is not None:
-        return errors.noise("noise_std", noise_std)
-    if clip_norm is None:
-        raise errors.refuse(
-            "clip_norm", None, f"beside {errors.named('noise_multiplier')}={noise_multiplier:g}", got="none"
-        )
-    return errors.noise("noise_multiplier", noise_multiplier) * clip_norm
-
-
-def _worst_case(population: BayesianAccountant, noise: float, rate: float, delta: float) -> Guarantee:
-    """The DP guarantee of as many steps; without a clip norm there is none."""
-    from bayesdp.accountant import WorstCaseAccountant
-    from bayesdp.guarantee import Guarantee
-
-    if population.cap is None:
-        return Guarantee(
-            notion="dp",
-            epsilon=math.inf,
-            delta=delta,
-            adjacency=population.adjacency,
-            sampling="poisson" if rate < 1 else "none",
-            assumptions=("No clip norm was given: one record may move the update by any distance.",),
-        )
-    accountant = WorstCaseAccountant(adjacency=population.adjacency)
-    accountant.step(noise_multiplier=noise / population.cap, sampling_rate=rate, steps=population.steps)
-    return accountant.guarantee(delta)
-
-
-def _coverage(population: BayesianAccountant, sides: dict[str, _Side], asked: float | None) -> float | None:
-    """The share asked for; else `COVERAGE`, or the most that so few records support, which no distance decides."""
-    if asked is not None or population.composition != "holdout":
-        return asked
-    if population.cap is not None:
-        return COVERAGE
-    from bayesdp.estimate.quantile import most_covered
-
-    each = [most_covered(side.accountant.records, population.failure / len(sides)) for side in sides.values()]
-    return min(COVERAGE, *each)
 
 
 def _most_exposed(sides: dict[str, _Side], delta: float, dp: float) -> list[_Exposed]:

@@ -15,7 +15,7 @@ def fit(
     *,
     records: RecordOptions,
     model: fit_options.Model,
-    method: fit_options.Method = "vi",
+    method: fit_options.Method = None,
     group: fit_options.Group = None,
     components: fit_options.Components = None,
     guide: fit_options.Guide = "mean-field",
@@ -36,11 +36,11 @@ def fit(
     r"""
     Fit a Bayesian model privately: a posterior, and what it promises to whom.
 
-    DATA is the name of a data set or a table of your own with --target. By --method vi the gradients are clipped and
-    noised, so that the posterior keeps the DP ε that you give; by posterior-vi nothing is noised, samples of a
-    posterior that stays secret are released, and every one is accounted for. What is left out is chosen from public
-    quantities, and stated. Into --out go the posterior or the samples, the report and all that "predict", "report"
-    and "resume" need.
+    DATA is the name of a data set or a table of your own with --target. By --method newton and vi clipped sums over
+    the records are noised, so that the posterior keeps the DP ε that you give; by posterior-vi nothing is noised,
+    samples of a posterior that stays secret are released, and every one is accounted for. What is left out is chosen
+    from public quantities, and stated. Into --out go the posterior or the samples, the report and all that "predict",
+    "report" and "resume" need.
 
     A model of your own is a NumPyro function in a file, my_model.py:model. It is called with (x, y): x has the features
     of the records as rows, y the target, or None to predict. It needs numpyro.plate("records", x.shape[0]) around
@@ -53,7 +53,7 @@ def fit(
       bayesdp fit people.csv --target visits --model my_model.py:model \
               --method posterior-vi --samples 5 --out fit
     """
-    check_noise(common, needed=method == "vi")
+    check_noise(common, needed=method != "posterior-vi")
     start_jax()
 
     from bayesdp.jobs.posterior_job import PosteriorJob

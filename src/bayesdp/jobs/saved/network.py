@@ -7,6 +7,7 @@ Both files may be published under the run's DP guarantee, as far as what the rec
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -26,11 +27,14 @@ from bayesdp.learn.loop.run_folder import RunFolder
 from bayesdp.learn.loop.tree_file import Tree, read_tree
 from bayesdp.learn.models.class_weights import WeightedCrossEntropy
 from bayesdp.learn.models.networks import classifier, regressor
-from bayesdp.mechanism.bookkeeping import ModelLoss
+from bayesdp.mechanism.bookkeeping import ModelLoss, outputs
 from bayesdp.mechanism.layers import Sequential
 
 _AT_ONCE = 1000
-"""Records that pass through the model together: what lies between the layers of more might not fit into memory."""
+"""Records that are handed to the compiled program together."""
+
+_TOGETHER = 50
+"""Records that pass through the model together: what lies between the layers of more does not fit into a cache."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +66,7 @@ class SavedNetwork(SavedModel):
         for start in range(0, len(x), _AT_ONCE):
             part = x[start : start + _AT_ONCE]
             # Filled up, so that one program serves all parts.
-            missing = min(_AT_ONCE, len(x)) - len(part)
+            missing = min(_AT_ONCE, _TOGETHER * math.ceil(len(x) / _TOGETHER)) - len(part)
             padded = np.concatenate([part, np.zeros((missing, *part.shape[1:]), part.dtype)]) if missing else part
             parts.append(np.asarray(_apply(model, params, jnp.asarray(padded)))[: len(part)])
         return np.concatenate(parts) if parts else np.zeros((0, len(self.classes) or 1), np.float32)
@@ -74,7 +78,7 @@ class SavedNetwork(SavedModel):
     def measure(self, params: Tree, x: Features, y: Labels) -> dict[str, float]:
         """How well the model does on these records: accuracy, or the root mean squared error in the target's units."""
         outputs = self.outputs(params, x)
-        losses = jax.vmap(self.loss().example_loss)(jnp.asarray(outputs), jnp.asarray(y))
+        losses = _losses(self.loss(), jnp.asarray(outputs), jnp.asarray(y))
         loss = {"test loss": float(losses.mean())}
         if self.classes:
             return {"test accuracy": float((outputs.argmax(1) == y).mean()), **loss}
@@ -99,4 +103,9 @@ class SavedNetwork(SavedModel):
 
 @partial(jax.jit, static_argnums=0)
 def _apply(model: Sequential, params: Tree, x: jax.Array) -> jax.Array:
-    return model.apply(params, x)
+    return outputs(model, params, x, _TOGETHER)
+
+
+@partial(jax.jit, static_argnums=0)
+def _losses(loss: ModelLoss, outputs: jax.Array, y: jax.Array) -> jax.Array:
+    return jax.vmap(loss.example_loss)(outputs, y)

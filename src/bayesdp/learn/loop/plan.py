@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from bayesdp import errors
-from bayesdp.accountant.calibrate import Promise, calibrate_noise
+from bayesdp.accountant.calibrate import Promise, least_noise
 from bayesdp.accountant.worst_case import ENGINES, Engine, WorstCaseAccountant
 from bayesdp.errors import Array
 from bayesdp.guarantee import ADJACENCIES, Adjacency
@@ -235,15 +235,13 @@ class Plan:
         shape = factors("noise_schedule", self.noise_schedule, self.steps)
         kinds = phases(shape, self.rates)
 
-        def run(scale: float, engine: Engine) -> WorstCaseAccountant:
+        def run(engine: Engine, scale: float) -> WorstCaseAccountant:
             accountant = self.before(engine)
             for level, q, count in kinds:
                 accountant.step(noise_multiplier=scale * level, sampling_rate=q, steps=count)
             return accountant
 
-        start = calibrate_noise(lambda scale: run(scale, "rdp"), promise=promise) if self.engine == "pld" else 1.0
-        scale = calibrate_noise(lambda scale: run(scale, self.engine), promise=promise, start=start)
-        return dataclasses.replace(self, noise_multiplier=scale)
+        return dataclasses.replace(self, noise_multiplier=least_noise(run, self.engine, promise))
 
     def before(self, engine: Engine) -> WorstCaseAccountant:
         """An accountant that has counted what was released before the first step."""

@@ -47,7 +47,8 @@ class Probabilistic:
 
     `z` is a float32 vector of length `dim`. `start` is where a guide begins. `constrain(z)` gives the parameters of one
     z as the model names them. `outcomes(z, inputs)` gives the law of each observed site for many records, None where
-    it is not known. Readings of one model for records of one shape are equal: what was compiled for one serves all.
+    it is not known; `binary`: all that is observed of a record is one answer, yes or no. Readings of one model for
+    records of one shape are equal: what was compiled for one serves all.
     """
 
     dim: int
@@ -57,6 +58,7 @@ class Probabilistic:
     constrain: Callable[[jax.Array], Values]
     labels: tuple[str, ...]
     outcomes: Callable[[jax.Array, Data], dict[str, Law]] | None = None
+    binary: bool = False
 
     @classmethod
     def unread(cls, labels: tuple[str, ...]) -> Probabilistic:

@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 from jax.flatten_util import ravel_pytree
+from numpyro.distributions import constraints
 
 from bayesdp.errors import InputError, refuse, unmet
 from bayesdp.learn.models.density import Form, Law, NumPyroModel, Probabilistic, Values, kept, labels
@@ -109,8 +110,24 @@ def _read(model: NumPyroModel, form: Form) -> Read:
         constrain=constrain,
         labels=labels(unravel(origin)),
         outcomes=None if sites.local else outcomes,
+        binary=not sites.local and answers_yes_or_no(reader, sites, form),
     )
     return Read(reading, sites, supported)
+
+
+def answers_yes_or_no(reader: Reader, sites: Sites, form: Form) -> bool:
+    """Whether all that is observed of a record is one answer, yes or no."""
+    laws: list[Law] = []
+
+    def run(data: Data) -> None:
+        found = reader.trace(data, {}, others_at_zero=True).sites
+        laws.extend(found[name]["fn"] for name in sites.observed)
+
+    jax.eval_shape(run, form.made_up(1))
+    if len(laws) != 1:
+        return False
+    law = laws[0]
+    return law.support is constraints.boolean and law.batch_shape == (1,) and not law.event_shape
 
 
 def find_sites(reader: Reader, form: Form) -> Sites:

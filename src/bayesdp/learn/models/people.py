@@ -30,4 +30,4 @@ class Together:
 
 def of_people(model: Probabilistic) -> Probabilistic:
     """The model for people. What it says of outcomes stays about rows."""
-    return replace(model, log_likelihood=Together(model.log_likelihood))
+    return replace(model, log_likelihood=Together(model.log_likelihood), binary=False)

@@ -38,6 +38,8 @@ class Posterior(Published):
         run: the training, with its guarantees.
         notes: what a reader should know of the result.
         variational: the guide's own posterior where this one was corrected for the noise.
+        doubts: for each entry why its interval is not to be believed, in words; empty where nothing speaks against it,
+            or nothing was checked.
 
     Examples:
         >>> import numpy as np
@@ -56,6 +58,7 @@ class Posterior(Published):
     run: Run
     notes: tuple[str, ...] = ()
     variational: Posterior | None = None
+    doubts: tuple[str, ...] = ()
 
     def draw(self, n: int, seed: int | None = None) -> jax.Array:
         """`n` draws of z, (n, d)."""
@@ -76,8 +79,9 @@ class Posterior(Published):
         return inference_data(jax.tree.map(lambda leaf: leaf[None], self.sample(draws, seed)))
 
     def arrays(self) -> Arrays:
-        """Mean and covariance."""
-        return {"mean": self.mean, "cov": self.cov}
+        """Mean, covariance and doubts."""
+        doubts = {"doubts": np.array(self.doubts, dtype=str)} if self.doubts else {}
+        return {"mean": self.mean, "cov": self.cov, **doubts}
 
     def write(self, folder: RunFolder, report: Report) -> Path:
         """Save with a report that was made of this posterior before; the guide's own goes to guide.npz."""
@@ -88,7 +92,8 @@ class Posterior(Published):
 
     @classmethod
     def _restored(cls, model: Probabilistic, run: Run, folder: RunFolder, arrays: Arrays, note: Note) -> Posterior:
-        found = cls(model, arrays["mean"], arrays["cov"], run, tuple(note["notes"]))
+        doubts = tuple(map(str, arrays["doubts"])) if "doubts" in arrays else ()
+        found = cls(model, arrays["mean"], arrays["cov"], run, tuple(note["notes"]), doubts=doubts)
         if not folder.guide.exists():
             return found
         own = storage.read_arrays(folder.need(folder.guide))
@@ -97,4 +102,4 @@ class Posterior(Published):
 
     def summary(self, probability: float = 0.9) -> Intervals:
         """Mean and central credible interval of every parameter in the model's own terms."""
-        return Summary(self.model).of_gaussian(self.mean, self.cov, probability)
+        return Summary(self.model).of_gaussian(self.mean, self.cov, probability, self.doubts)

@@ -140,6 +140,10 @@ class Inference(Plan, Generic[Result]):
         training = Training.begin(reading.course, data, holdout=holdout, members=members, watch=watch, seed=seed)
         return InferenceRun(partial(self._posterior, reading), training)
 
+    def course(self, model: Model | Network, data: Data, params: Values = None) -> Course:
+        """What the loop is asked to do; arguments as for `fit`."""
+        return self.about(data)._read(model, data, params).course
+
     def reopen(
         self,
         folder: str | Path,

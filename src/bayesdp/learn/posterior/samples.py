@@ -115,7 +115,7 @@ class SampledPosterior(Published):
 
     @cached_property
     def r_hat(self) -> Array:
-        """Rank-normalised split R-hat (ArviZ), in the order of `labels`: near 1 where the chains agree.
+        """Rank-normalised split R-hat (`split_r_hat`), in the order of `labels`: near 1 where the chains agree.
 
         Bad input: a single chain has nothing to agree with.
         """
@@ -127,7 +127,7 @@ class SampledPosterior(Published):
                 f"{self.chains}",
                 "Use num_chains=4; each chain is charged.",
             )
-        return self._diagnosed(arviz().rhat)
+        return split_r_hat(self.draws)
 
     def to_arviz(self) -> InferenceData:
         """All samples as ArviZ InferenceData, chains and samples in order."""
@@ -172,10 +172,27 @@ class SampledPosterior(Published):
 
 
 def split_r_hat(draws: Array) -> Array:
-    """R-hat of the halves of chains (chains, samples, d), each coordinate: sqrt(1 + between/within − 1/n) (Gelman)."""
+    """Rank-normalised split R-hat of chains (chains, samples, d), each coordinate (Vehtari et al. 2021).
+
+    R-hat of the halves of chains, sqrt(1 + between/within − 1/n) (Gelman), after ranks were made normal: the larger of
+    that of the values and that of their distance from the median. Not a number where a coordinate does not move.
+    """
     half = draws.shape[1] // 2
     halves = np.concatenate([draws[:, :half], draws[:, -half:]])
+    folded = np.abs(halves - np.median(halves, axis=(0, 1)))
+    return np.maximum(_r_hat(_normal(halves)), _r_hat(_normal(folded)))
+
+
+def _normal(values: Array) -> Array:
+    """Normal scores of the ranks over all chains together."""
+    from scipy.stats import norm, rankdata
+
+    ranks = rankdata(values.reshape(-1, values.shape[-1]), axis=0).reshape(values.shape)
+    return np.asarray(norm.ppf((ranks - 3 / 8) / (ranks[..., 0].size + 1 / 4)))
+
+
+def _r_hat(halves: Array) -> Array:
     within = halves.var(axis=1, ddof=1).mean(axis=0)
-    between = halves.mean(axis=1).var(axis=0, ddof=1)
+    between, n = halves.mean(axis=1).var(axis=0, ddof=1), halves.shape[1]
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.sqrt((half - 1) / half + between / within))
+        return np.asarray(np.sqrt((n - 1) / n + between / within))

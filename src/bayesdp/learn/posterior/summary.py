@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
@@ -54,8 +55,10 @@ class Summary:
         self._each = jax.jit(jax.vmap(flat))
         self._slopes = jax.jit(jax.jacobian(flat))
 
-    def of_gaussian(self, mean: Array, cov: Array, level: float = PROBABILITY) -> Intervals:
-        """The summary of z ~ N(mean, cov)."""
+    def of_gaussian(
+        self, mean: Array, cov: Array, level: float = PROBABILITY, doubts: tuple[str, ...] = ()
+    ) -> Intervals:
+        """The summary of z ~ N(mean, cov); what is made of an entry that is in doubt is in doubt too."""
         from scipy.stats import norm
 
         level = probability("probability", level)
@@ -68,9 +71,10 @@ class Summary:
         half = norm.ppf(0.5 + level / 2) * std
         ends = np.sort(self(np.stack([mean - half, mean + half])), axis=0)
         exact = weights @ self(mean + nodes[:, None] * std) / math.sqrt(2 * math.pi)
-        return self._intervals(
+        found = self._intervals(
             np.where(alone, exact, middle), np.where(alone, ends[0], low), np.where(alone, ends[1], high), level
         )
+        return replace(found, doubts=self._passed_on(doubts, mean)) if any(doubts) else found
 
     def of_samples(self, draws: Array, level: float = PROBABILITY) -> Intervals:
         """The summary of a posterior of which `draws` of z (n, d) are known, and nothing else."""
@@ -104,6 +108,12 @@ class Summary:
     def _alone(self, z: Array) -> Array:
         """Which entries of f look at one entry of z only, seen at a point where nothing vanishes by chance."""
         return np.asarray((np.asarray(self._slopes(jnp.asarray(z, jnp.float32))) != 0).sum(axis=1) <= 1)
+
+    def _passed_on(self, doubts: tuple[str, ...], z: Array) -> tuple[str, ...]:
+        """The doubts of the entries of z as those of the entries of f."""
+        uses = np.asarray(self._slopes(jnp.asarray(z, jnp.float32))) != 0
+        each = ({words for words, used in zip(doubts, row, strict=True) if used and words} for row in uses)
+        return tuple("; ".join(sorted(words)) for words in each)
 
     def _intervals(self, mean: Array, low: Array | None, high: Array | None, level: float) -> Intervals:
         none = (None,) * len(self.names)

@@ -221,9 +221,10 @@ class PosteriorVI:
         size = records_of("data", data)
         outsiders = 0 if holdout is None else records_of("holdout", holdout)
         chosen = self._members(size, outsiders, members, watch, seed)
+        counted = not self._exchange and len(chosen) == size  # all members are measured (H16)
         if self.accounting == "coupled":  # refuse now what could not be answered after training
             sides = {"exchanged": outsiders} if self._exchange else {"absent": outsiders, "present": len(chosen)}
-            sides = {name: count for name, count in sides.items() if count}
+            sides = {name: count for name, count in sides.items() if count and not (counted and name == "present")}
             check_support(sides, self.coverage, self.failure / max(len(sides), 1))
         train, draw = jax.random.split(seeded_key(seed) if seed is not None else fresh_key())
         with jax.enable_x64(True):
@@ -235,7 +236,7 @@ class PosteriorVI:
             theta = np.asarray(
                 self._program(known, guide, count_of(self.num_records, data))(train, arrays, groups.witnesses)
             )
-        release = self._release(*self.softening(*guide.moments(theta)), groups, samples)
+        release = self._release(*self.softening(*guide.moments(theta)), groups, samples, counted)
         account = ReleaseAccount(
             samples=samples,
             delta=self.delta,
@@ -309,7 +310,7 @@ class PosteriorVI:
             records=records,
         )
 
-    def _release(self, mean: Array, spread: Array, groups: WitnessGroups, samples: int) -> Release:
+    def _release(self, mean: Array, spread: Array, groups: WitnessGroups, samples: int, counted: bool) -> Release:
         if self.accounting == "one-step":
             return one_step_release(mean, spread, sampling_rate=self.sampling_rate, samples=samples)
         return coupled_release(
@@ -322,4 +323,5 @@ class PosteriorVI:
             adjacency=self.adjacency,
             coverage=self.coverage,
             failure=self.failure,
+            members_counted=counted,
         )

@@ -41,6 +41,7 @@ def coupled_release(
     adjacency: Adjacency,
     coverage: float,
     failure: float,
+    members_counted: bool = False,
 ) -> Release:
     """`mean` and `spread`, (1 + witnesses, …), of the run and of the neighbouring runs of `groups`."""
     _check_finite(mean[0], spread[0])
@@ -59,7 +60,11 @@ def coupled_release(
         for name, cost in groups.costs(each).items()
     }
     watched = accounts.pop("watched", None)
-    population = RepeatedWitnesses(accounts, coverage=coverage, failure=failure) if accounts else None
+    population = None
+    if accounts:
+        population = RepeatedWitnesses(
+            accounts, coverage=coverage, failure=failure, members_counted=members_counted and "present" in accounts
+        )
     return Release(mean[0], spread[0], population, watched)
 
 

@@ -22,6 +22,7 @@ from bayesdp.learn.models.density import Probabilistic
 from bayesdp.learn.models.network import Network
 from bayesdp.learn.models.reader import Model, probabilistic
 from bayesdp.learn.records import Data, Record
+from bayesdp.learn.sgmcmc.virial import Virial
 from bayesdp.mechanism.clipping import Norms
 from bayesdp.mechanism.people import People, PeopleLoss
 from bayesdp.mechanism.people_books import gradients_of
@@ -77,6 +78,13 @@ class Pace(NamedTuple):
     slot: Numbers | float
 
 
+class Watched(NamedTuple):
+    """A sampler's own state, and what shows whether it is as hot as it should be."""
+
+    inner: State
+    virial: Virial
+
+
 @dataclass(frozen=True)
 class Kernel(Objective):
     """The objective of a sampler, with its signals at θ; `records` is N, `samples` how many are kept."""
@@ -97,9 +105,9 @@ class Kernel(Objective):
     def move(self, point: Point, inner: State, force: Theta, now: Pace) -> Position:
         """The next point and state, from the noisy force."""
 
-    def start(self, params: Point) -> State:
-        """The sampler's own state before the first step."""
-        return self.begin(self.theta(params)).state
+    def start(self, params: Point) -> Watched:
+        """The sampler's own state before the first step, and nothing seen."""
+        return Watched(self.begin(self.theta(params)).state, Virial.none(self.theta(params)))
 
     def store(self, params: Point) -> Theta:
         """Room for the samples of all chains, (samples + 1, chains, …)."""
@@ -133,9 +141,17 @@ class Kernel(Objective):
         """An empty sum."""
         return jax.tree.map(jnp.zeros_like, self.theta(params))
 
-    def advance(self, now: StepSettings, point: Point, state: State, released: Theta) -> Position:
+    def advance(self, now: StepSettings, point: Point, state: Watched, released: Theta) -> Position:
         """The point and state after a step, from the noisy mean of the gradients."""
-        return self.move(point, state, self.force(point, released), now.pace)
+        force = self.force(point, released)
+        virial = state.virial.plus(self.theta(point), self.pull(point, force), now.pace.early)
+        params, inner = self.move(point, state.inner, force, now.pace)
+        return Position(params, Watched(inner, virial))
+
+    def pull(self, point: Point, force: Theta) -> Theta:
+        """The force on θ, where a sampler has it in other coordinates."""
+        del point
+        return force
 
     def force(self, point: Point, released: Theta) -> Theta:
         """−∇U~ and its noise: the gradient of the prior, less N times the noisy mean of the gradients."""

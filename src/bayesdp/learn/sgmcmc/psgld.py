@@ -83,6 +83,10 @@ class Preconditioned(Kernel):
         prior = jax.grad(self.target.model.log_prior)(point.theta)
         return jax.tree.map(lambda exact, root, noisy: root * exact - self.records * noisy, prior, point.root, released)
 
+    def pull(self, point: Scaled, force: Theta) -> Theta:
+        """The force on θ itself."""
+        return jax.tree.map(jnp.divide, force, point.root)
+
     def move(self, point: Scaled, inner: Theta, force: Theta, now: Pace) -> Position:
         """One step, and V and G after it."""
         theta, root = point

@@ -38,6 +38,7 @@ from bayesdp.learn.record_count import count_of
 from bayesdp.learn.records import Data, Rows
 from bayesdp.learn.sgmcmc import step_sizes
 from bayesdp.learn.sgmcmc.kernel import Kernel, Pace, Target
+from bayesdp.learn.sgmcmc.virial import heat
 from bayesdp.mechanism.clipping import clip_rule
 from bayesdp.mechanism.update_rule import Sum
 
@@ -52,7 +53,7 @@ HOTTER = (
 )
 UNMIXED = (
     "The chains do not agree (R-hat up to {most:.2f}, near 1 where they do): these are not yet samples of the "
-    "posterior. More steps, or longer ones, are needed."
+    "posterior. More steps are needed."
 )
 DIVERGED = "{which} of {chains} left the real numbers and was left out: the steps are too long for this model."
 
@@ -295,20 +296,28 @@ class Sampler(Inference[SampledPosterior]):
             )
         diverged = tuple(np.flatnonzero(~fine).tolist())
         weights = self.sizes[steps]
-        heat = float(np.average(self.temperatures[steps], weights=weights))
+        warmth = float(np.average(self.temperatures[steps], weights=weights))
         notes = [] if not diverged else [DIVERGED.format(which=_names(diverged), chains=self.num_chains)]
         if outcome.ended and fine.sum() > 1 and count >= 2 * _ENOUGH:
             most = float(np.nanmax(split_r_hat(draws[fine]), initial=1.0))
             notes += [UNMIXED.format(most=most)] if most > _AGREED else []
+        notes += self._watched(outcome) if outcome.ended and self.temperature else []
         return SampledPosterior(
             model=reading.model,
             draws=draws[fine],
             weights=weights / weights.sum(),
             run=run,
-            temperature=heat,
+            temperature=warmth,
             diverged=diverged,
-            notes=(*notes, *self._heat_in_words(heat)),
+            notes=(*notes, *self._heat_in_words(warmth)),
         )
+
+    def _watched(self, outcome: Outcome) -> list[str]:
+        """What the released forces say of the chains' heat, where that is wrong."""
+        late = self._kept[0]
+        known = float(np.average(self.temperatures[late:], weights=self.sizes[late:]))
+        noise = float(np.sqrt(np.mean((self.noise[late:] * self._bounds[late:] / self.rates[late:]) ** 2)))
+        return heat(outcome.state.virial, known, noise).in_words
 
     def _heat_in_words(self, heat: float) -> tuple[str, ...]:
         said: list[str] = []

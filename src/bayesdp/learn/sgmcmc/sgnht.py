@@ -55,7 +55,8 @@ class SGNHT(MomentumSampler):
     """Thermostatted dynamics: a `Sampler`, and
 
     Args:
-        friction: A > 0 of the sampler's own noise, where the thermostat starts, with h A <= 1.
+        friction: A > 0 of the sampler's own noise, with h A <= 1. The thermostat starts there, or at the friction that
+            takes out the noise where more was added: found by itself it would take longer than a run.
 
     Bad input gets `InputError` naming the field.
 
@@ -75,4 +76,12 @@ class SGNHT(MomentumSampler):
 
     def kernel(self, target: Target, records: int, samples: int) -> Kernel:
         """The sampler's step."""
-        return Thermostat(target, records, samples, self.friction)
+        return Thermostat(target, records, samples, self.matched)
+
+    @property
+    def matched(self) -> float:
+        """The friction that takes out the noise of the first step, A (z/z_own)², at most 1/h."""
+        first = self.friction
+        if self.temperature:
+            first *= float((self.noise[0] / self.own_noise[0]) ** 2)
+        return min(first, 1 / float(self.sizes[0]))

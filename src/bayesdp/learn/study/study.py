@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -146,11 +147,10 @@ class Study:
             self.every,
             entropy,
         )
-        with study_folder.locked(folder):
+        with _engine(ray) as perform, study_folder.locked(folder):
             kept = study_folder.claim(folder, material, self.fixed, seeded=self.seed is not None)
             units = self.units(asked.subjects)
             done = {unit: kept.read(unit) for unit in units if kept.has(unit)}
-            perform = _at_home if ray is None else _on_ray(ray)
             for unit, distances in perform(kept.material, [unit for unit in units if unit not in done], progress):
                 kept.write(unit, distances)
                 done[unit] = distances
@@ -282,7 +282,10 @@ def _tell(progress: Progress, place: int, units: int, share: float) -> None:
     progress((place + share) / units)
 
 
-def _on_ray(address: str) -> Perform:
+def _engine(address: str | None) -> AbstractContextManager[Perform]:
+    """What performs units; whoever is refused there has not touched the folder."""
+    if address is None:
+        return nullcontext(_at_home)
     from bayesdp.learn.study.ray_cluster import cluster
 
     return cluster(address)

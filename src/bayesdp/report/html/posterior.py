@@ -39,7 +39,9 @@ def section(report: Report, posterior: Intervals, cited: Cited) -> Html:
 
 
 def _whiskers(part: Intervals, drawn: list[int], shift: float, *, public: bool = True) -> Whiskers:
-    middle, low, high = ([values[place] for place in drawn] for values in (part.mean, part.low, part.high))
+    middle = [part.mean[place] for place in drawn]
+    # An interval that is not to be believed is not drawn: a dot is left.
+    low, high = ([None if place in part.doubted else end[place] for place in drawn] for end in (part.low, part.high))
     return Whiskers("dp" if public else "wrong", range(len(drawn)), middle, low, high, shift, open=not public)
 
 
@@ -68,6 +70,8 @@ def _words(posterior: Intervals, cited: Cited) -> list[object]:
         words += [" parameters leave zero out. "]
     else:
         words += ["One sample shows no interval. "]
+    if posterior.doubted:
+        words += ["Dots without a whisker have intervals that are not to be believed: the table says why. "]
     return [*words, "All of it is computed from ", cited.text("report/released"), "."]
 
 
@@ -76,6 +80,8 @@ def _table(posterior: Intervals, cited: Cited) -> Html:
     if posterior.non_private is not None:
         kinds.append(("report/posterior/non_private", " (NOT PRIVATE)"))
     heads = ["parameter", *(f"{name}{mark}" for _, mark in kinds for name in ("mean", "from", "to"))]
+    if posterior.doubts:
+        heads.append("why not to believe it")
     rows = [
         (
             cited.text(f"report/posterior/names/{place}"),
@@ -84,6 +90,7 @@ def _table(posterior: Intervals, cited: Cited) -> Html:
                 for key, _ in kinds
                 for field in ("mean", "low", "high")
             ),
+            *((cited.text(f"report/posterior/doubts/{place}"),) if posterior.doubts else ()),
         )
         for place in range(len(posterior.names))
     ]
