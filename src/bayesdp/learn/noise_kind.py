@@ -21,8 +21,8 @@ LATTICE = (
 
 
 TOO_LITTLE = (
-    "So little noise hides next to nothing: the noise is taken to be drawn exactly by its law, for at this ε its distance "
-    "from that law would take all of δ (H26)."
+    "So little noise hides next to nothing: the noise is taken to be drawn exactly by its law, for at this ε its "
+    "distance from that law would take all of δ (H26)."
 )
 
 
