@@ -61,7 +61,7 @@ WORDS = (
     b"{",
 )
 TABLE = b"a,b,rich\n" + b"".join(b"%d,%d,%s\n" % (i, i * i, b"yes" if i % 3 else b"no") for i in range(12))
-RECORDS = RecordTable(title="t", ids=(1, 2, 3), epsilon=(0.1, 0.2, 0.3), delta=1e-5, direction="remove")
+RECORDS = RecordTable(title="t", ids=(1, 2, 3), epsilon=(0.1, 0.2, 0.3), delta=1e-5, direction=("remove",) * 3)
 
 
 class Reader(NamedTuple):
@@ -216,7 +216,9 @@ def fuzzed(name: str, folder: Path, inputs: int, seed: int) -> collections.Count
             continue
         except BaseException:
             raise AssertionError(f"{name} with {content!r}") from None if sys.flags.optimize else sys.exception()
-        assert not reader.checked or found == before or found == before[: len(found)], f"{name} believed {content!r}"
+        assert not reader.checked or found == before or found == (before or [])[: len(found)], (
+            f"{name} believed {content!r}"
+        )
         counts["answered"] += 1
     return counts
 
@@ -229,11 +231,10 @@ def typed_lines(inputs: int, seed: int) -> collections.Counter[str]:
     for _ in range(inputs):
         command = draw.choice([*COMMANDS])
         words = [command, *(draw.choice([*COMMANDS[command], *ARGUMENTS]) for _ in range(draw.randint(0, 7)))]
-        out, err = io.StringIO(), io.StringIO()
+        out, err, code = io.StringIO(), io.StringIO(), 0
         try:
             with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), bounded():
                 main(words)
-            code = 0
         except SystemExit as left:
             code = int(left.code or 0)
         except BaseException:
@@ -247,7 +248,7 @@ def typed_lines(inputs: int, seed: int) -> collections.Counter[str]:
 
 def by_coverage(name: str) -> None:
     """Hand a reader to atheris, which looks for inputs that reach new code."""
-    import atheris  # type: ignore[import-not-found]
+    import atheris  # type: ignore[import-untyped, import-not-found, unused-ignore]
 
     folder = Path(tempfile.mkdtemp(prefix="bayesdp-fuzz-"))
     path = folder / name

@@ -20,6 +20,12 @@ LATTICE = (
 )
 
 
+TOO_LITTLE = (
+    "So little noise hides next to nothing: the noise is taken to be drawn exactly by its law, for at this ε its "
+    "distance from that law would take all of δ (H26)."
+)
+
+
 def labelled(promise: Guarantee, words: str) -> Guarantee:
     """The promise with one more sentence of what it assumes."""
     return dataclasses.replace(promise, assumptions=(*promise.assumptions, words))
@@ -32,6 +38,8 @@ def with_noise(promise: Guarantee, kind: NoiseKind, delta: float) -> Guarantee:
     """
     if kind == "float":
         return labelled(promise, FLOAT)
+    if delta == 0:
+        return labelled(promise, TOO_LITTLE)
     return dataclasses.replace(
         promise.postprocessed(),
         delta=min(1.0, promise.delta + delta),

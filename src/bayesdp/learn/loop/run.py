@@ -35,6 +35,9 @@ from bayesdp.report import Report, read, write
 
 FORMAT, VERSION = "bayesdp/run", 1
 
+MOST_DRAWN = 0.5
+"""Of δ for how noise was drawn; where it would be more, promises take the noise for exact and say so (H26)."""
+
 
 @dataclass(frozen=True, eq=False)
 class Run:
@@ -89,7 +92,8 @@ class Run:
         if self.plan.noise_kind == "float" or plan is None:
             return 0.0
         largest = max(plan.at_share, *(one.epsilon for one in self._found))
-        return drawn_delta(self.plan.noise_share, self.draws, largest)
+        needed = drawn_delta(self.plan.noise_share, self.draws, largest)
+        return needed if needed < MOST_DRAWN else 0.0
 
     @property
     def draws(self) -> int:
