@@ -62,7 +62,7 @@ def fit(
 
     RunFolder(out).check_free()
     job = PosteriorJob(
-        **assigned(records, common, clipped=method == "vi"),
+        **assigned(records, common, clipped=method != "posterior-vi"),
         model=_absolute(model),
         method=method,  # type: ignore[arg-type]  # checked there, as all that follows
         group=group,
