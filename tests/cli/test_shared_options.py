@@ -9,6 +9,7 @@ import pytest
 from people_files import people, write_people
 
 PLAN = ("--epsilon", "2", "--engine", "rdp")
+DECLARED = ("--bounds", "age=0,100", "--bounds", "hours=0,80", "--bounds", "wage=0,90000")
 
 
 @pytest.fixture
@@ -53,6 +54,10 @@ def shelf(tmp_path):
         (["people.csv", "--target", "rich", "--scale-share", "2", *PLAN], "Expected --scale-share to be"),
         (
             ["people.csv", "--target", "rich", "--scale", "private", "--epsilon", "0.1", "--delta", "1e-5"],
+            "Declare --bounds for all columns or for most",
+        ),
+        (
+            ["people.csv", "--target", "rich", "--scale", "private", *DECLARED, "--epsilon", "0.1", "--delta", "1e-5"],
             "(--levels='rich=no,yes')",
         ),
         (["breast-cancer", "--bounds", "mean area=0,1", *PLAN], "to be left out for DATA='breast-cancer'"),
