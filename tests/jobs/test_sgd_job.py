@@ -145,7 +145,7 @@ def test_optimizers_say_what_they_are():
     assert adam.settled(CANCER.load()).optimizer_in_words == "Adam, learning rate 0.03"
     sgd = dataclasses.replace(SHORT, optimizer="sgd", learning_rate=0.5, momentum=0.8)
     assert sgd.settled(CANCER.load()).optimizer_in_words == (
-        "SGD, momentum 0.8, learning rate 0.5, less where there is more noise, falling to 0 over the last 30 % of the "
+        "SGD, momentum 0.8, learning rate 0.5, less where there is more noise, falling to 0 over the last 60 % of the "
         "steps"
     )
     plain = dataclasses.replace(sgd, noise_schedule="constant", falling=0.0)

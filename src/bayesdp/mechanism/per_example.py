@@ -8,7 +8,8 @@ other (on a CPU many times faster for convolutions, whose batched per-record gra
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -115,25 +116,29 @@ class PerExample(Gradients):
 
     def _gradients(self, params: Params, block: Examples, subset: Params | None) -> Params:
         if jax.tree.leaves(block)[0].shape[0] == 1:  # no batching rule: what "scan" is for
-            single = self._gradient(params, jax.tree.map(lambda x: x[0], block))
+            with one_record_alone():
+                single = jax.grad(self.loss)(params, jax.tree.map(lambda x: x[0], block))
             return jax.tree.map(lambda leaf: leaf[None], restrict(single, subset))
-        return jax.vmap(lambda example: restrict(self._gradient(params, example), subset))(block)
+        with one_record_alone():
+            return jax.vmap(lambda example: restrict(jax.grad(self.loss)(params, example), subset))(block)
 
-    def _gradient(self, params: Params, example: Any) -> Params:
-        """Of one record. Bad input: a loss that asks for other records of its batch, as batch normalisation does."""
-        try:
-            return jax.grad(self.loss)(params, example)
-        except NameError as problem:
-            if "unbound axis name" not in str(problem):
-                raise
-            raise refuse(
-                "loss",
-                None,
-                "to look at one record alone",
-                "Use group or layer normalisation.",
-                got="one that asks for an axis of other records, as batch normalisation does: then no clip norm bounds "
-                "a record's effect",
-            ) from None
+
+@contextmanager
+def one_record_alone() -> Iterator[None]:
+    """Where a loss is traced. Bad input: one that asks for other records of its batch, as batch normalisation does."""
+    try:
+        yield
+    except NameError as problem:
+        if "unbound axis name" not in str(problem):
+            raise
+        raise refuse(
+            "loss",
+            None,
+            "to look at one record alone",
+            "Use group or layer normalisation.",
+            got="one that asks for an axis of other records, as batch normalisation does: then no clip norm bounds "
+            "a record's effect",
+        ) from None
 
 
 def norms_by_block(

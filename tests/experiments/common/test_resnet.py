@@ -9,9 +9,11 @@ import bayesdp as bd
 from bayesdp import InputError
 from bayesdp.experiments.common.resnet import PictureLoss, ResNet20
 
+pytestmark = pytest.mark.usefixtures("compile_quickly")
+
 
 @pytest.fixture(scope="module")
-def start():
+def start(compile_quickly):
     return jax.jit(ResNet20(10).init, static_argnums=1)(jax.random.key(0), (32, 32, 3))
 
 

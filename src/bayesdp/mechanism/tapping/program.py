@@ -16,6 +16,8 @@ import jax
 import jax.numpy as jnp
 from jax.extend import core
 
+from bayesdp.mechanism.per_example import one_record_alone
+
 Tree = Any
 
 _CALLS = {
@@ -131,7 +133,8 @@ def written_out(closed: Any) -> Program:
 
 def traced(loss: Callable[[Tree, Any], jax.Array], params: Tree, example: Any) -> Any:
     """The closed jaxpr of the loss of one record; of both arguments only shapes count."""
-    return jax.make_jaxpr(loss)(_shapes(params), _shapes(example))
+    with one_record_alone():
+        return jax.make_jaxpr(loss)(_shapes(params), _shapes(example))
 
 
 def _shapes(tree: Tree) -> Tree:
