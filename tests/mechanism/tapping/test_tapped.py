@@ -101,3 +101,20 @@ def test_a_loss_that_cannot_be_read_is_taken_record_by_record():
     assert "record by record" in str(line)
     total, _ = jax.jit(lambda p: Tapped(loss).clip_sum(p, x, jnp.ones(3, bool), 0.5))(jnp.ones(3))
     assert np.allclose(total, 0.5, atol=1e-4)
+
+
+def test_a_row_that_is_looked_up_in_two_places_counts_once_and_whole():
+    """Two look-ups of one row had the length of two rows: a contribution of 1.41 C."""
+
+    def loss(params, words):
+        return jnp.sum((params[words[:1]].sum(0) + params[words[1:]].sum(0)) * jnp.arange(1.0, 5.0))
+
+    table, words = jnp.ones((50, 4)), jnp.array([[3, 3], [3, 7]])
+    there = jnp.ones(2, bool)
+    assert Tapped(loss).explain(table, words)[0].way == "only the rows that a record looks up"
+    for clip_norm in (0.1, 1e9):
+        ours, exact = (one.clip_sum(table, words, there, clip_norm) for one in (Tapped(loss), PerExample(loss)))
+        assert np.allclose(ours[0], exact[0], rtol=1e-5)
+        assert np.allclose(ours[1].raw, exact[1].raw, rtol=1e-5)
+    alone, _ = Tapped(loss).clip_sum(table, words[:1], there[:1], 0.1)
+    assert np.linalg.norm(alone) <= 0.1

@@ -103,7 +103,7 @@ def places(step: Step) -> int:
 
 
 def looked_up(site: Site, indices: jax.Array, g: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Rows (records, places) and their gradients (records, places, entries): 0 where the row came before."""
+    """Rows (records, places) and what each place adds to them (records, places, entries)."""
     table = site.step.inputs[0].shape
     numbers, mode = site.step.settings["dimension_numbers"], site.step.settings["mode"]
     row = indices[..., numbers.start_index_map.index(0)].reshape(indices.shape[0], -1)
@@ -113,9 +113,15 @@ def looked_up(site: Site, indices: jax.Array, g: jax.Array) -> tuple[jax.Array, 
     inside = (row >= 0) & (row < table[0])
     if mode == lax.GatherScatterMode.FILL_OR_DROP:
         g = jnp.where(inside[..., None], g, 0)
-    row = jnp.clip(row, 0, table[0] - 1)
+    return jnp.clip(row, 0, table[0] - 1), g
+
+
+def merged(row: jax.Array, g: jax.Array) -> jax.Array:
+    """The gradients of rows, each in the first place that reads its row, and 0 where the row came before.
+
+    Of all places at once: two look-ups of one row add up, and their length is that of the sum (H20).
+    """
     same = row[:, :, None] == row[:, None, :]
     first = jnp.argmax(same, axis=2) == jnp.arange(row.shape[1])
-    # Only the first place that reads a row has it all; what the others would add is in it.
     weights = jnp.where(same & first[:, :, None], 1.0, 0.0)
-    return row, lax.dot_general(weights, g, (((2,), (1,)), ((0,), (0,))))
+    return lax.dot_general(weights, g, (((2,), (1,)), ((0,), (0,))))

@@ -189,6 +189,7 @@ class _Taps:
             return Found((a, g), outer.size(a, g, None if subset is None else way.matrix(subset)))
         if way.kind == "rows":
             row, g = (jnp.concatenate(parts, 1) for parts in zip(*(_lookups(way, at)), strict=True))
+            g = local.merged(row, g)
             if subset is not None:
                 g = g * subset.reshape(subset.shape[0], -1)[row]
             g = lax.optimization_barrier(g)
